@@ -1,0 +1,1 @@
+# What the folders are made into: the library and the command line, plus tests that span folders.

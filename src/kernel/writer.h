@@ -1,0 +1,72 @@
+#pragma once
+
+#include <functional>
+
+#include "kernel/kernel.h"
+
+namespace tokamak::kernel {
+
+/// Writes a kernel: makes typed, folded, simplified expressions and nests statements. Misuse (mixed types, unequal lanes) is
+/// a bug of the scheduler and stops with TK_CHECK.
+///
+///   Writer w("row_sum");
+///   BufferId x = w.global("x", DType::f32, n, Access::in);
+///   w.loop("i", w.i64(0), w.dim(m), 1, Binding::parallel, [&](ExprId i) { ... w.store(y, i, sum); });
+///   Kernel k = std::move(w).finish();
+///
+/// Scalars meeting vectors are splatted by `binary`, `select`, `store` and `assign`. Integer constants fold, x + 0, x * 1 and
+/// x * 0 (integers) simplify; floats are never re-associated and `x * 0.0` is kept.
+class Writer {
+ public:
+  explicit Writer(std::string name);
+
+  BufferId global(std::string name, DType dtype, Dim size, Access access);
+  BufferId local(std::string name, DType dtype, Dim size);
+  BufferId shared(std::string name, DType dtype, Dim size);
+
+  // Expressions
+  ExprId imm(Scalar value, DType dtype, int lanes = 1);
+  ExprId i64(int64_t value) { return imm(Scalar::of(value), DType::i64); }
+  ExprId boolean(bool value, int lanes = 1) { return imm(Scalar::of(static_cast<int64_t>(value)), DType::boolean, lanes); }
+  ExprId dim(const Dim& value);  // i64; registers the symbols it names
+  ExprId unary(UnaryKind kind, ExprId a);
+  ExprId binary(BinaryKind kind, ExprId a, ExprId b);
+  ExprId add(ExprId a, ExprId b) { return binary(BinaryKind::add, a, b); }
+  ExprId sub(ExprId a, ExprId b) { return binary(BinaryKind::sub, a, b); }
+  ExprId mul(ExprId a, ExprId b) { return binary(BinaryKind::mul, a, b); }
+  ExprId both(ExprId a, ExprId b);  // and of two masks, either of which may be absent
+  ExprId select(ExprId condition, ExprId a, ExprId b);
+  ExprId convert(ExprId a, DType dtype);  // no-op on its own dtype
+  ExprId load(BufferId buffer, ExprId index, int lanes = 1, ExprId mask = {});
+  ExprId splat(ExprId a, int lanes);  // no-op if it has as many lanes already
+  ExprId ramp(ExprId base, int lanes);
+  ExprId fold(BinaryKind kind, ExprId a);  // a scalar is its own fold
+  ExprId prefix(BinaryKind kind, ExprId a);
+  ExprId extract(ExprId a, int lane);
+  ExprId philox(ExprId seed, ExprId offset, ExprId index);
+
+  ValueType type(ExprId a) const { return kernel_.type(a); }
+  int lanes(ExprId a) const { return kernel_.type(a).lanes; }
+  std::optional<int64_t> asConstant(ExprId a) const;  // of an integer or bool immediate
+
+  // Statements, appended to the innermost open block
+  using Body = std::function<void(ExprId index)>;
+  void loop(std::string_view name, ExprId begin, ExprId end, int64_t step, Binding binding, const Body& body, int64_t grain = 1);
+  void when(ExprId condition, const std::function<void()>& then, const std::function<void()>& otherwise = {});
+  /// Binds a value to a name in the open block and returns the reference. Immediates and references come back as they are.
+  ExprId let(std::string_view name, ExprId value);
+  VarId declare(std::string_view name, ExprId value);
+  ExprId get(VarId var);
+  void assign(VarId var, ExprId value);
+  void store(BufferId buffer, ExprId index, ExprId value, ExprId mask = {}, bool streaming = false);
+  void barrier();
+
+  /// Checks with `verify` in debug builds.
+  Kernel finish() &&;
+
+ private:
+  Kernel kernel_;
+  std::vector<Block*> open_;
+};
+
+}  // namespace tokamak::kernel

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string_view>
+
+namespace tokamak {
+
+/// Prints `message` with its place and stops the process, in every build type. For our own bugs only; what a user
+/// can cause is a `Diagnostic`.
+[[noreturn]] void failCheck(std::string_view condition, std::string_view file, int line, std::string_view message);
+
+}  // namespace tokamak
+
+#define TK_CHECK(condition, message)                                                  \
+  do {                                                                                \
+    if (!(condition)) ::tokamak::failCheck(#condition, __FILE__, __LINE__, (message)); \
+  } while (false)
