@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/op.h"
@@ -37,7 +38,7 @@ class Graph {
   std::string name = "main";
 
   ValueId addInput(std::string inputName, TensorType type, Location location = {});
-  /// Appends without checking; `verify` or the Builder check.
+  /// Appends without checking; `verify` or the Builder check. A name that is taken gets a suffix: `mean` becomes `mean_1`.
   ValueId append(Node node);
   void addOutput(ValueId value) { outputs_.push_back(value); }
   void setOutputs(std::vector<ValueId> values) { outputs_ = std::move(values); }
@@ -55,9 +56,11 @@ class Graph {
   /// `%3` or `%mean`: the name the printer gives the value.
   std::string label(ValueId v) const;
 
+  /// Same name, nodes, inputs and outputs; locations do not count.
   bool operator==(const Graph& other) const;
 
  private:
+  std::unordered_set<std::string> names_;  // of the nodes, to keep them apart
   std::vector<Node> nodes_;
   std::vector<ValueId> inputs_, outputs_;
 };

@@ -49,6 +49,8 @@ int64_t floorDivInt(int64_t a, int64_t b) {
   return q - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
+int64_t floorModInt(int64_t a, int64_t b) { return wrapAdd(a, wrapMul(wrapMul(floorDivInt(a, b), b), -1)); }
+
 Diagnostic evalError(std::string message) { return {"T0110", {}, std::move(message), "bind every symbol to a size that fits in memory"}; }
 
 }  // namespace
@@ -132,8 +134,8 @@ static std::optional<Dim> exactQuotient(const Dim& a, const Dim& b) {
   if (divisor.size() != 1 || divisor[0].coefficient == 0) return std::nullopt;
   Dim sum = 0;
   for (auto term : termsOf(a)) {
-    if (term.coefficient % divisor[0].coefficient != 0) return std::nullopt;
-    Dim product = Dim(term.coefficient / divisor[0].coefficient);
+    if (floorModInt(term.coefficient, divisor[0].coefficient) != 0) return std::nullopt;
+    Dim product = Dim(floorDivInt(term.coefficient, divisor[0].coefficient));
     auto rest = term.factors;
     for (const auto& factor : divisor[0].factors) {
       auto it = std::find(rest.begin(), rest.end(), factor);
@@ -164,7 +166,7 @@ Dim Dim::ceilDiv(const Dim& a, const Dim& b) { return floorDiv(a + b - Dim(1), b
 
 Dim Dim::mod(const Dim& a, const Dim& b) {
   if (b.is(1)) return Dim(0);
-  if (a.isConst() && b.isConst() && b.value_ != 0) return Dim(a.value_ - floorDivInt(a.value_, b.value_) * b.value_);
+  if (a.isConst() && b.isConst() && b.value_ != 0) return Dim(floorModInt(a.value_, b.value_));
   if (!b.is(0) && exactQuotient(a, b)) return Dim(0);
   return fromAtom({AtomKind::mod, {}, a, b});
 }
@@ -209,8 +211,7 @@ static Result<int64_t> evalAtom(const Dim::Atom& atom, const DimBindings& bindin
   if (atom.kind == Dim::AtomKind::max) return std::max(a, b);
   if (atom.kind == Dim::AtomKind::min) return std::min(a, b);
   if (b == 0) return evalError(fmt::format("{} divides by zero", atomText(atom)));
-  const int64_t q = floorDivInt(a, b);
-  return atom.kind == Dim::AtomKind::floordiv ? q : a - q * b;
+  return atom.kind == Dim::AtomKind::floordiv ? floorDivInt(a, b) : floorModInt(a, b);
 }
 
 Result<int64_t> Dim::eval(const DimBindings& bindings) const {
