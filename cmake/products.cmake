@@ -1,1 +1,68 @@
-# What the folders are made into: the library and the command line, plus tests that span folders.
+# What the folders are made into: the library, the command line, the benchmarks, and the tests that span folders.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(tokamak_folders support graph passes fusion kernel schedule codegen_llvm library runtime driver)
+list(TRANSFORM tokamak_folders PREPEND tokamak_ OUTPUT_VARIABLE folder_targets)
+
+# libtokamak: one shared library of all folders. What they need (LLVM, SQLite, {fmt}) stays its own business: a program
+# that links it needs none of their headers. The objects are named so that all are in, whoever calls them; linking the
+# folders as well brings what they link.
+add_library(libtokamak SHARED)
+foreach(target ${folder_targets})
+  target_sources(libtokamak PRIVATE $<TARGET_OBJECTS:${target}>)
+endforeach()
+target_link_libraries(libtokamak PRIVATE ${folder_targets})
+set_target_properties(libtokamak PROPERTIES OUTPUT_NAME tokamak EXPORT_NAME tokamak LINKER_LANGUAGE CXX
+                                            VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+target_compile_features(libtokamak PUBLIC cxx_std_20)
+# tokamak.h includes headers of the folders by their names in src; installed, they live under include/tokamak/internal.
+target_include_directories(
+  libtokamak INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal>)
+add_library(tokamak::tokamak ALIAS libtokamak)
+
+# The command line.
+file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/tokamak/*.cpp)
+if(tool_sources)
+  add_executable(tokamak ${tool_sources})
+  target_link_libraries(tokamak PRIVATE tokamak_driver CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
+  install(TARGETS tokamak RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+# Benchmarks: the sources of bench/ are one program.
+file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
+if(TOKAMAK_BENCH AND bench_sources)
+  find_package(benchmark REQUIRED)
+  add_executable(tokamak_bench ${bench_sources})
+  target_link_libraries(tokamak_bench PRIVATE tokamak_driver benchmark::benchmark nlohmann_json::nlohmann_json)
+endif()
+
+# libFuzzer targets: each tests/fuzz/NAME_fuzz.cpp is a program.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+if(TOKAMAK_FUZZ)
+  foreach(source ${fuzz_sources})
+    cmake_path(GET source STEM name)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE tokamak_driver)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  endforeach()
+endif()
+
+if(TOKAMAK_TESTS)
+  include(cmake/tests.cmake)
+endif()
+
+install(TARGETS libtokamak EXPORT tokamak LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tokamak DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal
+        FILES_MATCHING PATTERN "*.h" PATTERN "codegen" EXCLUDE PATTERN "library" EXCLUDE)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tokamak)
+install(EXPORT tokamak NAMESPACE tokamak:: FILE tokamakTargets.cmake DESTINATION ${package_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tokamakConfig.cmake.in tokamakConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(tokamakConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tokamakConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/tokamakConfigVersion.cmake
+        DESTINATION ${package_dir})

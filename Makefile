@@ -1,0 +1,64 @@
+# Thin: set-up is scripts/bootstrap.sh, building is CMake. `make help` lists the targets.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 30
+CTEST = ctest --output-on-failure --progress -j $(JOBS)
+
+.PHONY: help setup build test bench fuzz golden lint format asan tsan install clean
+
+help: ## this text
+	@echo "Tokamak: a tensor program goes in, a few fused kernels come out."
+	@echo
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@echo
+	@echo "Start with 'make build'. The first run installs what is missing (as root) or tells you how to."
+	@echo "Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (per fuzz target), PREFIX=... (for install)."
+
+setup:
+	@scripts/bootstrap.sh build
+
+build: setup ## build the command line: build/bin/tokamak
+	@scripts/build.sh release tokamak
+	@mkdir -p build/bin && ln -sfn ../release/bin/tokamak build/bin/tokamak
+
+test: setup ## build and run every test
+	@scripts/build.sh dev all
+	@cd build/dev && $(CTEST)
+
+bench: setup ## measure against a plain copy; writes build/bench.json
+	@scripts/build.sh release all
+	@build/release/bin/tokamak_bench --json build/bench.json $(BENCH_ARGS)
+
+fuzz: setup ## fuzz the parser, the pipeline and the vector math, for a bounded time
+	@scripts/build.sh fuzz all
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
+
+golden: setup ## rewrite the golden kernels, then look at 'git diff tests/golden'
+	@scripts/build.sh dev golden_test
+	@TOKAMAK_UPDATE_GOLDEN=1 build/dev/bin/golden_test --gtest_brief=1
+	@git --no-pager diff --stat -- tests/golden
+
+lint: ## clang-format, clang-tidy on changed files, ruff, the tree's own rules
+	@scripts/bootstrap.sh lint
+	@scripts/lint.sh
+
+format: ## rewrite C++ and Python sources in the house style
+	@scripts/bootstrap.sh lint
+	@git ls-files -z '*.cpp' '*.h' | xargs -0 clang-format-19 -i
+	@.venv/bin/ruff format -q scripts
+
+asan: setup ## run the tests with the address and undefined-behaviour sanitizers
+	@scripts/build.sh asan all
+	@cd build/asan && $(CTEST)
+
+tsan: setup ## run the tests with the thread sanitizer
+	@scripts/build.sh tsan all
+	@cd build/tsan && $(CTEST)
+
+install: build ## install to PREFIX (default: CMake's)
+	@scripts/build.sh release all
+	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))
+
+clean: ## remove build/
+	rm -rf build

@@ -1,0 +1,29 @@
+# Tests that span folders. Unit tests stand beside their sources and are found by tokamak_folder.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# The sources of tests/FOLDER are one GoogleTest program, FOLDER_test.
+foreach(folder e2e golden errors)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
+  if(sources)
+    add_executable(${folder}_test ${sources})
+    target_link_libraries(${folder}_test PRIVATE tokamak_driver nlohmann_json::nlohmann_json GTest::gtest
+                                                 GTest::gtest_main)
+    target_compile_definitions(${folder}_test PRIVATE TOKAMAK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    gtest_discover_tests(${folder}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 120
+                         PROPERTIES TIMEOUT 900)
+  endif()
+endforeach()
+
+# The tree's own rules.
+foreach(rule arrows sizes errors guide)
+  add_test(NAME rules.${rule} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/check_${rule}.py)
+endforeach()
+
+# Examples are programs against the public header; each runs and must succeed.
+file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/cpp/*.cpp)
+foreach(source ${examples})
+  cmake_path(GET source STEM name)
+  add_executable(example_${name} ${source})
+  target_link_libraries(example_${name} PRIVATE tokamak::tokamak)
+  add_test(NAME example.${name} COMMAND example_${name})
+endforeach()

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Runs every libFuzzer target of build/fuzz/bin for FUZZ_SECONDS each; corpora grow under build/fuzz/corpus. A target's
+# dictionary or seeds, tests/fuzz/NAME.dict and tests/fuzz/seeds/NAME, are used where they exist. A crash leaves its
+# input under build/fuzz/crashes and fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${FUZZ_SECONDS:-30}
+shopt -s nullglob
+status=0
+for program in build/fuzz/bin/*_fuzz; do
+  name=$(basename "$program")
+  corpus=build/fuzz/corpus/$name crashes=build/fuzz/crashes/$name log=build/fuzz/$name.log
+  mkdir -p "$corpus" "$crashes"
+  arguments=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$crashes/" -print_final_stats=1)
+  [[ -f tests/fuzz/$name.dict ]] && arguments+=(-dict="tests/fuzz/$name.dict")
+  seeds=("$corpus")
+  [[ -d tests/fuzz/seeds/$name ]] && seeds+=("tests/fuzz/seeds/$name")
+  printf '%-28s ' "$name"
+  if "$program" "${arguments[@]}" "${seeds[@]}" >"$log" 2>&1; then
+    echo "ok, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s"
+  else
+    status=1
+    echo "FAILED, see $log and $crashes"
+    tail -n 30 "$log"
+  fi
+done
+exit $status
