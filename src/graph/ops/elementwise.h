@@ -48,10 +48,16 @@ struct Clamp {
 /// Converts to the dtype of the result. Floats round to nearest even; float to integer truncates (NaN gives 0 and what
 /// does not fit saturates to i64, then wraps); to bool is x != 0. A cast the program wrote is never dropped.
 ///
+/// `synthetic` marks a cast between floats that a decomposition inserted to compute in f32 inside a half-precision
+/// composite. It changes the dtype that eager rounding uses and, like any op, keeps its unrounded value otherwise;
+/// passes may drop a synthetic narrowing followed by a synthetic widening.
+///
 ///   %1 = cast %0 : bf16[64]
+///   %2 = cast %0 {synthetic = true} : f32[64]
 struct Cast {
   static constexpr std::string_view mnemonic = "cast";
-  static constexpr auto fields() { return std::tuple{}; }
+  bool synthetic = false;
+  static constexpr auto fields() { return std::tuple{Field{"synthetic", &Cast::synthetic}}; }
   bool operator==(const Cast&) const = default;
 };
 
