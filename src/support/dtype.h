@@ -39,6 +39,9 @@ uint16_t floatToHalf(float value);
 float bfloatToFloat(uint16_t bits);
 uint16_t floatToBfloat(float value);
 
+/// Truncates toward zero; NaN gives 0 and what does not fit saturates.
+int64_t truncateToInt(double value);
+
 /// Rounds a double as storing it in `t` and loading it back would (straight from double for halves; wraps integers).
 double roundTo(DType t, double value);
 
