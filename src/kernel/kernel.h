@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -36,7 +37,8 @@ using VarId = Id<VarTag>;
 struct BufferTag;
 using BufferId = Id<BufferTag>;
 
-/// Element type and number of lanes: `f32`, `f32x16`. Halves are storage types: only loads, stores and casts see them.
+/// Element type and number of lanes: `f32`, `f32x16`. Halves are storage types: values of theirs are loaded, cast, splatted,
+/// bound to variables and stored, nothing else; there are no immediates of them.
 struct ValueType {
   DType dtype = DType::f32;
   int lanes = 1;
@@ -53,7 +55,7 @@ struct Un { UnaryKind kind; ExprId a; bool operator==(const Un&) const = default
 struct Bin { BinaryKind kind; ExprId a, b; bool operator==(const Bin&) const = default; };  // same types
 struct Sel { ExprId condition, a, b; bool operator==(const Sel&) const = default; };  // condition: bool, as many lanes
 struct Convert { ExprId a; bool operator==(const Convert&) const = default; };        // to the expression's dtype, as graph::Cast
-/// Scalar index: `lanes` elements from there on. Vector index: one element a lane (a gather). Lanes whose mask (bool, as
+/// Indices are i64 or i32 (signed). Scalar index: `lanes` elements from there on. Vector index: one element a lane (a gather). Lanes whose mask (bool, as
 /// many lanes; absent = all) is false read nothing and give 0.
 struct Load { BufferId buffer; ExprId index; ExprId mask; bool operator==(const Load&) const = default; };
 struct Splat { ExprId a; bool operator==(const Splat&) const = default; };            // scalar to every lane
@@ -61,7 +63,8 @@ struct Ramp { ExprId base; bool operator==(const Ramp&) const = default; };     
 struct Fold { BinaryKind kind; ExprId a; bool operator==(const Fold&) const = default; };    // add mul max min and or over the lanes: scalar
 struct Prefix { BinaryKind kind; ExprId a; bool operator==(const Prefix&) const = default; };// inclusive running add mul max min over the lanes
 struct Extract { ExprId a; int lane; bool operator==(const Extract&) const = default; };     // one lane: scalar
-/// 32 random bits, zero-extended to i64, for element `index` (i64): Philox-4x32-10 as graph::Random has it.
+/// 32 random bits, zero-extended to i64, for element `index` (i64, any lanes; seed and offset are scalar i64): Philox-4x32-10 as
+/// graph::Random has it.
 struct Philox { ExprId seed, offset, index; bool operator==(const Philox&) const = default; };
 
 using ExprNode = std::variant<Imm, Symbol, Var, Un, Bin, Sel, Convert, Load, Splat, Ramp, Fold, Prefix, Extract, Philox>;
@@ -149,14 +152,20 @@ class Kernel {
   const Variable& variable(VarId id) const { return variables[id.index]; }
   size_t exprCount() const { return exprs_.size(); }
 
+  /// Both make the name an identifier of the text form that no other buffer or variable has: `x`, `x_1`, `x_2`.
   BufferId addBuffer(Buffer buffer);
-  VarId addVariable(std::string baseName, ValueType type, bool isMutable);  // makes the name unique
+  VarId addVariable(std::string baseName, ValueType type, bool isMutable);
   /// The id of an equal expression, or a new one. No checking, no simplification.
   ExprId intern(Expr expr);
 
  private:
+  std::string uniqueName(std::string_view base);
+  void growSlots();
+
   std::vector<Expr> exprs_;
-  std::vector<std::pair<uint64_t, uint32_t>> index_;  // open hash table of exprs_
+  std::vector<uint64_t> hashes_;  // of exprs_
+  std::vector<uint32_t> slots_;   // open hash table of positions in exprs_
+  std::unordered_map<std::string, int> lastSuffix_;  // by name in use or base name asked for
 };
 
 /// Kernels that print alike are equal.

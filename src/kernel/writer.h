@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "kernel/kernel.h"
 
@@ -47,7 +48,7 @@ class Writer {
 
   ValueType type(ExprId a) const { return kernel_.type(a); }
   int lanes(ExprId a) const { return kernel_.type(a).lanes; }
-  std::optional<int64_t> asConstant(ExprId a) const;  // of an integer or bool immediate
+  std::optional<int64_t> asConstant(ExprId a) const;  // of an integer or bool immediate, scalar or in every lane
 
   // Statements, appended to the innermost open block
   using Body = std::function<void(ExprId index)>;
@@ -65,8 +66,25 @@ class Writer {
   Kernel finish() &&;
 
  private:
+  void append(StmtNode node) { open_.back().push_back({std::move(node)}); }
+  Block collect(const std::function<void()>& body);  // what `body` appends
+  void addSymbols(const Dim& value);
+  void matchLanes(ExprId& a, ExprId& b);
+  ExprId foldBinary(BinaryKind kind, ExprId a, ExprId b);                          // of two integer immediates
+  std::optional<ExprId> simplifyBinary(BinaryKind kind, ExprId a, ExprId b);       // integers and bool
+  std::optional<ExprId> simplifyAddition(ExprId a, ExprId b);
+  std::optional<ExprId> simplifyDifference(ExprId a, ExprId b);
+  std::optional<ExprId> simplifyProduct(ExprId a, ExprId b);
+  std::optional<ExprId> simplifyLogic(BinaryKind kind, ExprId a, ExprId b);
+  std::optional<ExprId> simplifySame(BinaryKind kind, ExprId a);                   // both operands are `a`
+  template <class Node>
+  std::optional<Node> match(ExprId a) const {
+    const Node* node = std::get_if<Node>(&kernel_.expr(a).node);
+    return node ? std::optional<Node>(*node) : std::nullopt;
+  }
+
   Kernel kernel_;
-  std::vector<Block*> open_;
+  std::vector<Block> open_;  // innermost last
 };
 
 }  // namespace tokamak::kernel
