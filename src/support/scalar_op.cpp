@@ -49,7 +49,7 @@ double evalUnary(UnaryKind kind, double x) {
   switch (kind) {
     case UnaryKind::neg: return -x;
     case UnaryKind::abs: return std::fabs(x);
-    case UnaryKind::sign: return std::isnan(x) ? x : (x > 0) - (x < 0);
+    case UnaryKind::sign: return (x > 0) - (x < 0);
     case UnaryKind::exp: return std::exp(x);
     case UnaryKind::exp2: return std::exp2(x);
     case UnaryKind::expm1: return std::expm1(x);

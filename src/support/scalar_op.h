@@ -7,7 +7,8 @@
 namespace tokamak {
 
 /// One-operand scalar functions, shared by the tensor graph and the kernel IR. `logical_not` gives bool; `isnan`,
-/// `isinf`, `isfinite` give bool; `bitnot` is for integers and bool; all from `exp` to `sigmoid` are for floats.
+/// `isinf`, `isfinite` give bool; `bitnot` is for integers and bool; all from `exp` to `sigmoid` are for floats; the rest
+/// are for floats and integers. `round` takes halves to even; `sign` of NaN is 0, as in torch.
 enum class UnaryKind : uint8_t {
   neg, abs, sign, exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt, reciprocal, sin, cos, tan, asin, acos, atan,
   sinh, cosh, tanh, asinh, acosh, atanh, erf, erfc, sigmoid, floor, ceil, round, trunc, isnan, isinf, isfinite,

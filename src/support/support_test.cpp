@@ -67,7 +67,10 @@ TEST(DType, RoundToWrapsIntegers) {
 TEST(ScalarOp, FloatUnaryEdges) {
   EXPECT_EQ(evalUnary(UnaryKind::round, 2.5), 2);
   EXPECT_EQ(evalUnary(UnaryKind::round, -3.5), -4);
+  EXPECT_EQ(evalUnary(UnaryKind::sign, kNaN), 0);
+  EXPECT_EQ(evalUnary(UnaryKind::sign, -kInf), -1);
   EXPECT_EQ(evalUnary(UnaryKind::rsqrt, 0.0), kInf);
+  EXPECT_EQ(evalUnary(UnaryKind::rsqrt, -0.0), -kInf);
   EXPECT_EQ(evalUnary(UnaryKind::sigmoid, -kInf), 0);
   EXPECT_EQ(evalUnary(UnaryKind::sigmoid, kInf), 1);
   EXPECT_TRUE(std::isnan(evalUnary(UnaryKind::log, -1)));
@@ -80,6 +83,10 @@ TEST(ScalarOp, FloatUnaryEdges) {
 TEST(ScalarOp, FloatBinaryEdges) {
   EXPECT_EQ(evalBinary(BinaryKind::rem, -7.0, 3.0), 2);
   EXPECT_EQ(evalBinary(BinaryKind::rem, 7.0, -3.0), -2);
+  EXPECT_EQ(evalBinary(BinaryKind::rem, 3.0, -kInf), -kInf);
+  EXPECT_EQ(evalBinary(BinaryKind::rem, 5.0, kInf), 5);
+  EXPECT_EQ(evalBinary(BinaryKind::floordiv, -5.0, kInf), -1);
+  EXPECT_TRUE(std::isnan(evalBinary(BinaryKind::floordiv, kInf, 3.0)));
   EXPECT_EQ(evalBinary(BinaryKind::fmod, -7.0, 3.0), -1);
   EXPECT_TRUE(std::isnan(evalBinary(BinaryKind::rem, 1.0, 0.0)));
   EXPECT_EQ(evalBinary(BinaryKind::floordiv, -7.0, 2.0), -4);

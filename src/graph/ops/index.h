@@ -36,7 +36,7 @@ struct EnumNames<ScatterKind> {
 };
 
 /// A copy of x with x[..., index[i...], ...] combined with source[i...] for every i in row-major order (torch.scatter);
-/// with `set` the last one wins. An index out of range is skipped.
+/// with `set` the last one wins. Negative indices count from the end; one out of range is skipped.
 ///
 ///   %3 = scatter %x, %index, %source {axis = 0, kind = add} : f32[1000, 64]
 struct Scatter {

@@ -21,7 +21,7 @@ struct EnumNames<ReduceKind> {
 /// Requires: axes non-empty, increasing, within rank. sum and prod of bool or integers give i64; mean and var want
 /// floats; any and all give bool; max, min keep the dtype and, like argmax and argmin, let NaN win and want a non-empty
 /// extent; argmax and argmin give i64, the first position in row-major order over the folded axes. var divides by
-/// (count - correction). Accumulation order is unspecified; passes may re-associate.
+/// max(count - correction, 0). Accumulation order is unspecified; passes may re-associate.
 struct Reduce {
   static constexpr std::string_view mnemonic = "reduce";
   ReduceKind kind = ReduceKind::sum;

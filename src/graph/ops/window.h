@@ -16,7 +16,8 @@ struct EnumNames<PoolKind> {
 
 /// Folds windows over the last k = window.size() axes (all lists have length k). Extent of the result along such an axis:
 /// floor((n + low + high - dilation * (window - 1) - 1) / stride) + 1; ceil_mode is expressed by a larger `high`.
-/// max ignores padding (NaN wins); argmax gives i64, the flat position in the k unpadded axes (torch's indices);
+/// max ignores padding (NaN wins); argmax gives i64, the flat position in the k unpadded axes (torch's indices): the last
+/// NaN of the window if it has one, else the first maximum;
 /// avg divides by `divisor`, or if that is 0 by the number of elements in the window: those within the input and, if
 /// countPad, also within the padding that was asked for (`high` less `extraHigh`, which ceil_mode added).
 ///
@@ -55,7 +56,10 @@ struct EnumNames<ResizeKind> {
 
 /// Resamples the last k = spatial axes to the extents of the result, as torch.nn.functional.interpolate with
 /// mode nearest or linear/bilinear/trilinear. `scale` (length k, or empty) are the scale factors that coordinates use
-/// (0 or absent: the ratio of extents).
+/// (0 or absent: the ratio of extents). With r = 1 / scale or n / m, in f32, output o reads
+///   nearest  min(floor(f32(o) * r), n - 1), the product in f32
+///   linear   between floor(c) and the next, at most n - 1, with c = max((o + 0.5) * r - 0.5, 0), or with
+///            alignCorners c = o * (n - 1) / (m - 1) (0 where m = 1)
 ///
 ///   %1 = resize %0 {kind = linear, spatial = 2, align_corners = true} : f32[1, 3, 224, 224]
 struct Resize {
