@@ -81,6 +81,7 @@ class Executable {
 
  private:
   struct State;
+  class Invocation;
   explicit Executable(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

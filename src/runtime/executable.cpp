@@ -1,0 +1,366 @@
+#include "runtime/executable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+
+#include "runtime/binding.h"
+#include "support/hash.h"
+
+namespace tokamak::runtime {
+
+namespace {
+
+constexpr int64_t kLine = 64;
+constexpr int kInlinePointers = 160;  // tables of small programs stay on the stack
+constexpr int kInlineSymbols = 16;
+
+int64_t alignUp(int64_t bytes) { return (bytes + kLine - 1) & ~(kLine - 1); }
+
+/// What an empty arena points to; never read or written.
+alignas(64) std::byte nothing[64];
+
+struct Range {
+  uintptr_t begin = 0, end = 0;
+  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
+};
+
+Range rangeOf(const void* data, int64_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(data);
+  return {begin, begin + static_cast<uintptr_t>(bytes)};
+}
+
+bool aligned(const TensorRef& tensor) {
+  return reinterpret_cast<uintptr_t>(tensor.data) % byteWidth(tensor.dtype) == 0;
+}
+bool readInPlace(const TensorRef& tensor) { return tensor.contiguous() && aligned(tensor); }
+
+/// Whether a caller's output must be written elsewhere first: it overlaps an input that is read in place or another
+/// output, or is not aligned to its elements.
+bool mustStage(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs, size_t index) {
+  const Range mine = rangeOf(outputs[index].data, outputs[index].bytes());
+  if (mine.begin == mine.end) return false;
+  if (!aligned(outputs[index])) return true;
+  for (const TensorRef& input : inputs)
+    if (mine.overlaps(rangeOf(input.data, input.bytes())) && readInPlace(input)) return true;
+  for (size_t other = 0; other < outputs.size(); ++other)
+    if (other != index && mine.overlaps(rangeOf(outputs[other].data, outputs[other].bytes()))) return true;
+  return false;
+}
+
+int64_t nowNs() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Up to `capacity` bindings, least recently used first to go. A lookup takes a lock for a short scan.
+class BindingCache {
+ public:
+  explicit BindingCache(int capacity) : capacity_(std::max(1, capacity)) {}
+
+  std::shared_ptr<const Binding> find(std::span<const int64_t> symbols, uint64_t hash) {
+    std::lock_guard lock(mutex_);
+    for (Entry& entry : entries_) {
+      if (entry.hash != hash || !std::ranges::equal(entry.binding->symbols, symbols)) continue;
+      entry.lastUse = ++clock_;
+      return entry.binding;
+    }
+    return nullptr;
+  }
+
+  void insert(std::shared_ptr<const Binding> binding, uint64_t hash) {
+    std::lock_guard lock(mutex_);
+    if (static_cast<int>(entries_.size()) < capacity_) {
+      entries_.push_back({hash, ++clock_, std::move(binding)});
+      return;
+    }
+    auto oldest = std::ranges::min_element(entries_, {}, &Entry::lastUse);
+    *oldest = {hash, ++clock_, std::move(binding)};
+  }
+
+ private:
+  struct Entry {
+    uint64_t hash, lastUse;
+    std::shared_ptr<const Binding> binding;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+  uint64_t clock_ = 0;
+  int capacity_;
+};
+
+}  // namespace
+
+struct Executable::State {
+  FlatProgram flat;
+  ExecutableOptions options;
+  std::shared_ptr<const Binding> fixed;  // of a program without symbols
+  mutable BindingCache bindings;
+
+  State(FlatProgram program, ExecutableOptions o)
+      : flat(std::move(program)), options(std::move(o)), bindings(options.cachedBindings) {}
+
+  /// The binding for these inputs; `keep` owns it where it is not the fixed one.
+  Result<const Binding*> bind(std::span<const TensorRef> inputs, const RunOptions& run,
+                              std::shared_ptr<const Binding>& keep) const {
+    TK_RETURN_IF_ERROR(flat.checkKinds(inputs));
+    const Binding* binding = fixed.get();
+    if (!binding) {
+      TK_RETURN_IF_ERROR(bindSymbols(inputs, run, keep));
+      binding = keep.get();
+    }
+    TK_RETURN_IF_ERROR(flat.checkExtents(inputs, *binding));
+    return binding;
+  }
+
+  Result<> bindSymbols(std::span<const TensorRef> inputs, const RunOptions& run,
+                       std::shared_ptr<const Binding>& keep) const {
+    const size_t count = flat.program().symbols.size();
+    std::array<int64_t, kInlineSymbols> small;
+    std::vector<int64_t> large(count > kInlineSymbols ? count : 0);
+    const std::span<int64_t> values(large.empty() ? small.data() : large.data(), count);
+    TK_RETURN_IF_ERROR(flat.solve(inputs, run.dims, values));
+    uint64_t hash = count;
+    for (const int64_t v : values) hash = hashMix(hash, static_cast<uint64_t>(v));
+    keep = bindings.find(values, hash);
+    if (keep) return Unit{};
+    TK_TRY(keep, flat.bind(values));
+    bindings.insert(keep, hash);
+    return Unit{};
+  }
+
+  Result<> checkOutputs(std::span<const TensorRef> outputs, const Binding& binding) const;
+};
+
+/// One call: the table of bases, the operands' addresses made from them, and the memory both point into.
+class Executable::Invocation {
+ public:
+  Invocation(const State& state, const Binding& binding) : state_(state), flat_(state.flat), binding_(binding) {}
+
+  Result<> reserve();
+  Result<> setInputs(std::span<const TensorRef> inputs);
+  Result<> setOutputs(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs);
+  Result<std::vector<Tensor>> makeOutputs();
+  Result<> execute(Profile* profile);
+  /// Brings what was written elsewhere to the caller's outputs.
+  void deliver(std::span<const TensorRef> outputs) const;
+
+ private:
+  Result<> runStep(const FlatStep& step) const;
+  void** inputBases() const { return bases_ + 1; }
+  void** outputBases() const { return bases_ + 1 + flat_.inputCount(); }
+
+  const State& state_;
+  const FlatProgram& flat_;
+  const Binding& binding_;
+  void** bases_ = nullptr;
+  void** operands_ = nullptr;
+  PoolBlock arena_, copiedInputs_, stagedOutputs_;
+  std::array<void*, kInlinePointers> inline_;
+};
+
+Result<> Executable::Invocation::reserve() {
+  const int64_t pointers = flat_.baseCount() + static_cast<int64_t>(flat_.operandBases().size());
+  const int64_t tableBytes = pointers > kInlinePointers ? pointers * static_cast<int64_t>(sizeof(void*)) : 0;
+  const int64_t arenaBytes = binding_.memory.peakBytes;
+  if (arenaBytes > INT64_MAX - tableBytes) return state_.options.pool->allocate(arenaBytes).error();
+  std::byte* base = nothing;
+  if (arenaBytes + tableBytes > 0) {
+    TK_TRY(arena_, state_.options.pool->allocate(arenaBytes + tableBytes));
+    base = arena_.data();
+  }
+  bases_ = tableBytes ? reinterpret_cast<void**>(base + arenaBytes) : inline_.data();
+  operands_ = bases_ + flat_.baseCount();
+  bases_[0] = base;
+  const auto constants = flat_.constants();
+  std::copy(constants.begin(), constants.end(), outputBases() + flat_.outputCount());
+  return Unit{};
+}
+
+Result<> Executable::Invocation::setInputs(std::span<const TensorRef> inputs) {
+  int64_t copied = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t bytes = inputs[i].bytes();
+    if (bytes > 0 && !inputs[i].data)
+      return Diagnostic{
+          "T0314", {}, fmt::format("input {} ({}) has no data", i, flat_.input(i).name), "pass its address"};
+    inputBases()[i] = inputs[i].data;
+    if (!readInPlace(inputs[i])) copied += alignUp(bytes);
+  }
+  if (copied == 0) return Unit{};
+  TK_TRY(copiedInputs_, state_.options.pool->allocate(copied));
+  std::byte* at = copiedInputs_.data();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (readInPlace(inputs[i])) continue;
+    copyDense(inputs[i], at, *state_.options.host);
+    inputBases()[i] = at;
+    at += alignUp(inputs[i].bytes());
+  }
+  return Unit{};
+}
+
+Result<> Executable::Invocation::setOutputs(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs) {
+  int64_t staged = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const bool apart = !mustStage(inputs, outputs, i);
+    outputBases()[i] = apart ? outputs[i].data : nullptr;
+    if (!apart) staged += alignUp(binding_.outputBytes[i]);
+  }
+  if (staged == 0) return Unit{};
+  TK_TRY(stagedOutputs_, state_.options.pool->allocate(staged));
+  std::byte* at = stagedOutputs_.data();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (binding_.outputBytes[i] == 0 || outputBases()[i]) continue;
+    outputBases()[i] = at;
+    at += alignUp(binding_.outputBytes[i]);
+  }
+  return Unit{};
+}
+
+Result<std::vector<Tensor>> Executable::Invocation::makeOutputs() {
+  std::vector<Tensor> outputs;
+  outputs.reserve(flat_.outputCount());
+  auto extent = binding_.outputExtents.begin();
+  for (int i = 0; i < flat_.outputCount(); ++i) {
+    const Slot& slot = flat_.output(i);
+    TK_TRY(PoolBlock block, state_.options.pool->allocate(binding_.outputBytes[i]));
+    outputBases()[i] = block.data();
+    const auto end = extent + static_cast<int64_t>(slot.shape.size());
+    outputs.emplace_back(std::move(block), slot.dtype, std::vector<int64_t>(extent, end));
+    extent = end;
+  }
+  return outputs;
+}
+
+Result<> Executable::Invocation::runStep(const FlatStep& step) const {
+  const int64_t* arguments = binding_.arguments.data() + step.firstArgument;
+  void** operands = operands_ + step.firstOperand;
+  const KernelHost* host = state_.options.host.get();
+  if (step.function) {
+    step.function(operands, arguments, host);
+    return Unit{};
+  }
+  return step.call->run({{operands, static_cast<size_t>(step.operands)},
+                         {arguments, static_cast<size_t>(step.arguments)},
+                         static_cast<std::byte*>(operands[step.operands]),
+                         host});
+}
+
+Result<> Executable::Invocation::execute(Profile* profile) {
+  const auto operandBases = flat_.operandBases();
+  for (size_t i = 0; i < operandBases.size(); ++i)
+    operands_[i] = static_cast<std::byte*>(bases_[operandBases[i]]) + binding_.operandOffsets[i];
+  const auto steps = flat_.steps();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (binding_.skipped[i]) {
+      if (profile) profile->entries.push_back({*steps[i].name, 0, binding_.stepBytes[i], true});
+      continue;
+    }
+    const int64_t start = profile ? nowNs() : 0;
+    TK_RETURN_IF_ERROR(runStep(steps[i]));
+    if (profile) profile->entries.push_back({*steps[i].name, nowNs() - start, binding_.stepBytes[i], false});
+  }
+  return Unit{};
+}
+
+void Executable::Invocation::deliver(std::span<const TensorRef> outputs) const {
+  if (!stagedOutputs_) return;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputBases()[i] != outputs[i].data) std::memcpy(outputs[i].data, outputBases()[i], binding_.outputBytes[i]);
+}
+
+Result<> Executable::State::checkOutputs(std::span<const TensorRef> outputs, const Binding& binding) const {
+  auto wrong = [](std::string message) {
+    return Diagnostic{"T0316", {}, std::move(message), "pass dense tensors of the shapes that outputShapes gives"};
+  };
+  if (static_cast<int>(outputs.size()) != flat.outputCount())
+    return wrong(
+        fmt::format("program {} gives {} outputs, got {}", flat.program().name, flat.outputCount(), outputs.size()));
+  const int64_t* want = binding.outputExtents.data();
+  for (int i = 0; i < flat.outputCount(); ++i) {
+    const Slot& slot = flat.output(i);
+    const TensorRef& got = outputs[i];
+    const size_t rank = slot.shape.size();
+    if (got.dtype != slot.dtype || got.rank != static_cast<int>(rank) || !std::equal(want, want + rank, got.shape))
+      return wrong(fmt::format("output {} ({}): expected {}[{}], got {}", i, slot.name, nameOf(slot.dtype),
+                               fmt::join(want, want + rank, ", "), got.str()));
+    if (!got.contiguous()) return wrong(fmt::format("output {} ({}) is not dense", i, slot.name));
+    if (!got.data && binding.outputBytes[i] > 0) return wrong(fmt::format("output {} ({}) has no data", i, slot.name));
+    want += rank;
+  }
+  return Unit{};
+}
+
+Executable::Executable(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Executable::~Executable() = default;
+
+Result<std::shared_ptr<const Executable>> Executable::create(Program program, ExecutableOptions options) {
+  TK_CHECK(options.pool && options.host, "an executable needs a memory pool and a host");
+  TK_TRY(FlatProgram flat, FlatProgram::create(std::move(program)));
+  auto state = std::make_unique<State>(std::move(flat), std::move(options));
+  if (state->flat.program().symbols.empty()) { TK_TRY(state->fixed, state->flat.bind({})); }
+  return std::shared_ptr<const Executable>(new Executable(std::move(state)));
+}
+
+const Program& Executable::program() const { return state_->flat.program(); }
+int Executable::inputCount() const { return state_->flat.inputCount(); }
+int Executable::outputCount() const { return state_->flat.outputCount(); }
+
+Result<std::vector<Tensor>> Executable::run(std::span<const TensorRef> inputs, const RunOptions& options) const {
+  std::shared_ptr<const Binding> keep;
+  TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
+  Invocation call(*state_, *binding);
+  TK_RETURN_IF_ERROR(call.reserve());
+  TK_RETURN_IF_ERROR(call.setInputs(inputs));
+  TK_TRY(std::vector<Tensor> outputs, call.makeOutputs());
+  TK_RETURN_IF_ERROR(call.execute(options.profile));
+  return outputs;
+}
+
+Result<> Executable::run(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs,
+                         const RunOptions& options) const {
+  std::shared_ptr<const Binding> keep;
+  TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
+  TK_RETURN_IF_ERROR(state_->checkOutputs(outputs, *binding));
+  Invocation call(*state_, *binding);
+  TK_RETURN_IF_ERROR(call.reserve());
+  TK_RETURN_IF_ERROR(call.setInputs(inputs));
+  TK_RETURN_IF_ERROR(call.setOutputs(inputs, outputs));
+  TK_RETURN_IF_ERROR(call.execute(options.profile));
+  call.deliver(outputs);
+  return Unit{};
+}
+
+Result<std::vector<std::vector<int64_t>>> Executable::outputShapes(std::span<const TensorRef> inputs,
+                                                                   const RunOptions& options) const {
+  std::shared_ptr<const Binding> keep;
+  TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
+  std::vector<std::vector<int64_t>> shapes;
+  auto extent = binding->outputExtents.begin();
+  for (int i = 0; i < outputCount(); ++i) {
+    const auto end = extent + static_cast<int64_t>(state_->flat.output(i).shape.size());
+    shapes.emplace_back(extent, end);
+    extent = end;
+  }
+  return shapes;
+}
+
+Result<MemoryReport> Executable::memory(std::span<const TensorRef> inputs, const RunOptions& options) const {
+  std::shared_ptr<const Binding> keep;
+  TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
+  return binding->memory;
+}
+
+Result<MemoryReport> Executable::memory(const DimBindings& dims) const {
+  if (state_->fixed) return state_->fixed->memory;
+  std::vector<int64_t> values(program().symbols.size());
+  TK_RETURN_IF_ERROR(state_->flat.solve(dims, values));
+  TK_TRY(const auto binding, state_->flat.bind(values));
+  return binding->memory;
+}
+
+}  // namespace tokamak::runtime

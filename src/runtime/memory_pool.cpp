@@ -1,0 +1,274 @@
+#include "runtime/memory_pool.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && __has_feature(address_sanitizer))
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
+namespace tokamak::runtime {
+
+namespace {
+
+constexpr int64_t kSmallLimit = 1024;  // below: classes of 64 bytes; above: eight classes a doubling
+constexpr int kSmallClasses = 16;
+constexpr int64_t kPageAlignedFrom = 64 << 10;
+constexpr int64_t kHugePage = 2 << 20;
+constexpr int64_t kLargest = int64_t{1} << 46;
+constexpr int kClasses = kSmallClasses + 8 * 37;
+
+struct SizeClass {
+  int index;
+  int64_t bytes;
+};
+
+SizeClass classOf(int64_t bytes) {
+  if (bytes <= kSmallLimit) {
+    const int64_t units = std::max<int64_t>(1, (bytes + 63) / 64);
+    return {static_cast<int>(units - 1), units * 64};
+  }
+  const int exponent = std::bit_width(static_cast<uint64_t>(bytes - 1)) - 1;
+  const int shift = exponent - 3;
+  const int64_t units = ((bytes - 1) >> shift) + 1;  // 9 to 16
+  return {kSmallClasses + (exponent - 10) * 8 + static_cast<int>(units - 9), units << shift};
+}
+
+/// Physical memory, or less where a control group allows less.
+int64_t machineMemory() {
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  if (FILE* file = std::fopen("/sys/fs/cgroup/memory.max", "r")) {
+    long long limit = 0;
+    if (std::fscanf(file, "%lld", &limit) == 1 && limit > 0) bytes = std::min<int64_t>(bytes, limit);
+    std::fclose(file);
+  }
+  return bytes;
+}
+
+std::byte* mapAligned(int64_t bytes, bool hugePages) {
+  const int64_t slack = bytes + kHugePage;
+  void* raw = mmap(nullptr, slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  const auto start = reinterpret_cast<uintptr_t>(raw);
+  const uintptr_t aligned = (start + kHugePage - 1) & ~static_cast<uintptr_t>(kHugePage - 1);
+  if (aligned > start) munmap(raw, aligned - start);
+  const uintptr_t end = start + slack, used = aligned + bytes;
+  if (end > used) munmap(reinterpret_cast<void*>(used), end - used);
+  auto* data = reinterpret_cast<std::byte*>(aligned);
+  if (hugePages) madvise(data, bytes, MADV_HUGEPAGE);  // refusal costs speed only
+  return data;
+}
+
+}  // namespace
+
+/// Free blocks of a class form a list, latest used first; `stamp` orders the lists' ends among each other.
+struct MemoryPool::Block {
+  std::byte* data;
+  int64_t size;
+  State* state;
+  int sizeClass;
+  Block* newer = nullptr;
+  Block* older = nullptr;
+  uint64_t stamp = 0;
+};
+
+struct MemoryPool::State {
+  struct alignas(64) FreeList {
+    std::mutex mutex;
+    Block* newest = nullptr;
+    Block* oldest = nullptr;
+    int64_t hits = 0, misses = 0;
+  };
+
+  PoolOptions options;
+  int64_t machineBytes = machineMemory();
+  std::atomic<int64_t> limit{0};
+  alignas(64) std::atomic<int64_t> inUse{1};  // bytes, and one for the pool object: zero means nobody is left
+  std::atomic<int64_t> peak{0};
+  alignas(64) std::atomic<int64_t> cached{0};
+  std::atomic<uint64_t> clock{0};
+  std::atomic<int64_t> givenBack{0};
+  std::array<FreeList, kClasses> lists;
+
+  ~State() { trim(0); }
+
+  Block* popNewest(FreeList& list) {
+    std::lock_guard lock(list.mutex);
+    Block* block = list.newest;
+    if (!block) {
+      ++list.misses;
+      return nullptr;
+    }
+    ++list.hits;
+    list.newest = block->older;
+    (list.newest ? list.newest->newer : list.oldest) = nullptr;
+    return block;
+  }
+
+  Block* popOldest(FreeList& list) {
+    std::lock_guard lock(list.mutex);
+    Block* block = list.oldest;
+    if (!block) return nullptr;
+    list.oldest = block->newer;
+    (list.oldest ? list.oldest->older : list.newest) = nullptr;
+    return block;
+  }
+
+  void push(FreeList& list, Block* block) {
+    std::lock_guard lock(list.mutex);
+    block->stamp = clock.fetch_add(1, std::memory_order_relaxed);
+    block->newer = nullptr;
+    block->older = list.newest;
+    (list.newest ? list.newest->newer : list.oldest) = block;
+    list.newest = block;
+  }
+
+  FreeList* listWithOldest() {
+    FreeList* found = nullptr;
+    uint64_t stamp = ~uint64_t{0};
+    for (FreeList& list : lists) {
+      std::lock_guard lock(list.mutex);
+      if (!list.oldest || list.oldest->stamp >= stamp) continue;
+      stamp = list.oldest->stamp;
+      found = &list;
+    }
+    return found;
+  }
+
+  void trim(int64_t keep) {
+    while (cached.load(std::memory_order_relaxed) > keep) {
+      FreeList* list = listWithOldest();
+      if (!list) return;
+      Block* block = popOldest(*list);
+      if (!block) continue;  // another thread took it
+      cached.fetch_sub(block->size, std::memory_order_relaxed);
+      giveBack(block);
+    }
+  }
+
+  Block* obtain(SizeClass size) {
+    std::byte* data = nullptr;
+    if (size.bytes >= kHugePage) {
+      data = mapAligned(size.bytes, options.hugePages);
+    } else {
+      const int64_t alignment = size.bytes >= kPageAlignedFrom ? 4096 : 64;
+      data = static_cast<std::byte*>(std::aligned_alloc(alignment, size.bytes));
+    }
+    return data ? new Block{data, size.bytes, this, size.index} : nullptr;
+  }
+
+  void giveBack(Block* block) {
+    ASAN_UNPOISON_MEMORY_REGION(block->data, block->size);
+    givenBack.fetch_add(block->size, std::memory_order_relaxed);
+    if (block->size >= kHugePage)
+      munmap(block->data, block->size);
+    else
+      std::free(block->data);
+    delete block;
+  }
+
+  void take(int64_t bytes) {
+    const int64_t now = inUse.fetch_add(bytes, std::memory_order_relaxed) + bytes - 1;
+    int64_t before = peak.load(std::memory_order_relaxed);
+    while (now > before && !peak.compare_exchange_weak(before, now, std::memory_order_relaxed)) {}
+  }
+
+  void drop(int64_t bytes) {
+    if (inUse.fetch_sub(bytes, std::memory_order_acq_rel) == bytes) delete this;
+  }
+};
+
+MemoryPool::MemoryPool(PoolOptions options) : state_(new State) {
+  state_->options = options;
+  setLimit(options.limitBytes);
+}
+
+MemoryPool::~MemoryPool() {
+  state_->limit = -1;  // blocks still out go straight back to the system
+  state_->trim(0);
+  state_->drop(1);
+}
+
+void MemoryPool::setLimit(int64_t bytes) {
+  state_->limit = bytes >= 0 ? bytes : state_->machineBytes / 4;
+  state_->trim(state_->limit);
+}
+
+void MemoryPool::trim(int64_t keepBytes) { state_->trim(keepBytes); }
+
+int64_t MemoryPool::blockSize(int64_t bytes) { return classOf(std::min(bytes, kLargest)).bytes; }
+
+Result<PoolBlock> MemoryPool::allocate(int64_t bytes) {
+  auto failure = [&] {
+    return Diagnostic{"T0601",
+                      {},
+                      fmt::format("no memory for {} bytes ({} in use by this pool, {} bytes in the machine)", bytes,
+                                  state_->inUse.load() - 1, state_->machineBytes),
+                      "make a dimension smaller, or free tensors that are still held"};
+  };
+  if (bytes < 0 || bytes > kLargest) return failure();
+  const SizeClass size = classOf(bytes);
+  if (Block* block = state_->popNewest(state_->lists[size.index])) {
+    state_->cached.fetch_sub(block->size, std::memory_order_relaxed);
+    state_->take(block->size);
+    ASAN_UNPOISON_MEMORY_REGION(block->data, block->size);
+    return PoolBlock(block, block->data);
+  }
+  // The system may promise more than it has; what is touched later would then end the process.
+  if (state_->inUse.load(std::memory_order_relaxed) + size.bytes > state_->machineBytes) return failure();
+  Block* block = state_->obtain(size);
+  if (!block) {
+    state_->trim(0);
+    block = state_->obtain(size);
+  }
+  if (!block) return failure();
+  state_->take(size.bytes);
+  return PoolBlock(block, block->data);
+}
+
+void MemoryPool::release(Block* block) noexcept {
+  if (!block) return;
+  State* state = block->state;
+  const int64_t size = block->size;
+  const int64_t limit = state->limit.load(std::memory_order_relaxed);
+  if (size > limit) {
+    state->giveBack(block);
+  } else {
+    ASAN_POISON_MEMORY_REGION(block->data, size);
+    const int64_t cached = state->cached.fetch_add(size, std::memory_order_relaxed) + size;
+    state->push(state->lists[block->sizeClass], block);
+    if (cached > limit) state->trim(limit);
+  }
+  state->drop(size);
+}
+
+PoolCounters MemoryPool::counters() const {
+  PoolCounters out;
+  out.inUseBytes = state_->inUse.load() - 1;
+  out.cachedBytes = state_->cached.load();
+  out.peakBytes = state_->peak.load();
+  out.givenBackBytes = state_->givenBack.load();
+  out.limitBytes = state_->limit.load();
+  for (State::FreeList& list : state_->lists) {
+    std::lock_guard lock(list.mutex);
+    out.hits += list.hits;
+    out.misses += list.misses;
+  }
+  return out;
+}
+
+int64_t PoolBlock::size() const { return block_ ? block_->size : 0; }
+
+}  // namespace tokamak::runtime

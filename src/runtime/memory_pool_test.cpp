@@ -1,0 +1,140 @@
+#include "runtime/memory_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+namespace tokamak::runtime {
+namespace {
+
+TEST(MemoryPool, RoundsUpByAtMostAnEighth) {
+  for (int64_t bytes : {1, 63, 64, 65, 1024, 1025, 1152, 1153, 4095, 65536, 65537, 1 << 20, (1 << 21) + 1, 1 << 30}) {
+    const int64_t size = MemoryPool::blockSize(bytes);
+    EXPECT_GE(size, bytes);
+    EXPECT_EQ(size % 64, 0);
+    if (bytes > 1024) EXPECT_LE(size, bytes + bytes / 8 + 1) << bytes;
+    EXPECT_EQ(MemoryPool::blockSize(size), size);
+  }
+  int64_t last = 0;
+  for (int64_t bytes = 1; bytes < 200000; bytes += 61) {
+    EXPECT_GE(MemoryPool::blockSize(bytes), last);
+    last = MemoryPool::blockSize(bytes);
+  }
+}
+
+TEST(MemoryPool, AlignsAndReuses) {
+  MemoryPool pool;
+  for (int64_t bytes : {0, 1, 100, 5000, 70000, 3 << 20, 40 << 20}) {
+    void* first = nullptr;
+    {
+      PoolBlock block = *pool.allocate(bytes);
+      first = block.data();
+      ASSERT_NE(first, nullptr);
+      EXPECT_GE(block.size(), bytes);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % (bytes >= 65536 ? 4096 : 64), 0u);
+      std::memset(block.data(), 1, block.size());
+    }
+    PoolBlock again = *pool.allocate(bytes);
+    EXPECT_EQ(again.data(), first) << bytes;
+  }
+  EXPECT_EQ(pool.counters().hits, 8);  // 0 and 1 bytes are one class
+  EXPECT_EQ(pool.counters().misses, 6);
+}
+
+TEST(MemoryPool, CountsAndTrims) {
+  MemoryPool pool({.limitBytes = 1 << 30});
+  PoolBlock a = *pool.allocate(4 << 20), b = *pool.allocate(1000);
+  EXPECT_EQ(pool.counters().inUseBytes, (4 << 20) + 1024);
+  EXPECT_EQ(pool.counters().peakBytes, (4 << 20) + 1024);
+  a.reset();
+  EXPECT_EQ(pool.counters().inUseBytes, 1024);
+  EXPECT_EQ(pool.counters().cachedBytes, 4 << 20);
+  pool.trim();
+  EXPECT_EQ(pool.counters().cachedBytes, 0);
+  EXPECT_EQ(pool.counters().givenBackBytes, 4 << 20);
+  EXPECT_EQ(pool.counters().peakBytes, (4 << 20) + 1024);
+}
+
+TEST(MemoryPool, KeepsWithinItsLimitOldestFirst) {
+  MemoryPool pool({.limitBytes = 10 << 20});
+  PoolBlock a = *pool.allocate(4 << 20), b = *pool.allocate(5 << 20), c = *pool.allocate(3 << 20);
+  void* newest = c.data();
+  a.reset(), b.reset(), c.reset();  // 12 MiB: the first one goes
+  EXPECT_EQ(pool.counters().cachedBytes, 8 << 20);
+  EXPECT_EQ(pool.counters().givenBackBytes, 4 << 20);
+  EXPECT_EQ(pool.allocate(3 << 20)->data(), newest);
+  PoolBlock larger = *pool.allocate(20 << 20);
+  larger.reset();  // larger than the limit: straight back
+  EXPECT_LE(pool.counters().cachedBytes, 10 << 20);
+  pool.setLimit(0);
+  EXPECT_EQ(pool.counters().cachedBytes, 0);
+}
+
+TEST(MemoryPool, RefusesWhatTheMachineDoesNotHave) {
+  MemoryPool pool;
+  { PoolBlock kept = *pool.allocate(1 << 20); }
+  for (int64_t bytes : {int64_t{1} << 45, int64_t{1} << 60, INT64_MAX, int64_t{-1}}) {
+    auto result = pool.allocate(bytes);
+    ASSERT_FALSE(result) << bytes;
+    EXPECT_EQ(result.error().code, "T0601");
+    EXPECT_NE(result.error().message.find(std::to_string(bytes)), std::string::npos);
+  }
+  EXPECT_TRUE(pool.allocate(100));
+}
+
+TEST(MemoryPool, BlocksOutliveThePoolAndComeFromDeleters) {
+  auto pool = std::make_unique<MemoryPool>();
+  PoolBlock a = *pool->allocate(5 << 20), b = *pool->allocate(10);
+  std::byte* data = a.data();
+  MemoryPool::Block* raw = a.detach();
+  EXPECT_FALSE(a);
+  pool.reset();
+  data[0] = std::byte{7}, b.data()[9] = std::byte{1};
+  std::thread([&] { MemoryPool::release(raw); }).join();
+  MemoryPool::release(nullptr);
+}
+
+TEST(MemoryPool, ServesManyThreads) {
+  MemoryPool pool({.limitBytes = 8 << 20});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::vector<PoolBlock> held;
+      uint64_t random = t + 1;
+      for (int i = 0; i < 3000; ++i) {
+        random = random * 6364136223846793005ull + 1442695040888963407ull;
+        const int64_t bytes = 1 + (random >> 33) % (i % 100 == 0 ? 3 << 20 : 20000);
+        PoolBlock block = *pool.allocate(bytes);
+        block.data()[0] = std::byte(t), block.data()[bytes - 1] = std::byte(t);
+        if (held.size() < 8)
+          held.push_back(std::move(block));
+        else
+          std::swap(held[i % 8], block);
+        for (const auto& other : held) ASSERT_EQ(other.data()[0], std::byte(t));
+        if (i % 500 == 0) pool.trim(1 << 20);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(pool.counters().inUseBytes, 0);
+  EXPECT_LE(pool.counters().cachedBytes, 8 << 20);
+}
+
+TEST(MemoryPool, HotPathIsCheap) {
+  MemoryPool pool;
+  { PoolBlock warm = *pool.allocate(1 << 20); }
+  constexpr int kCalls = 100000;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kCalls; ++i) PoolBlock block = *pool.allocate(1 << 20);
+  const auto taken = std::chrono::steady_clock::now() - start;
+  const double ns = std::chrono::duration<double, std::nano>(taken).count() / kCalls;
+  RecordProperty("ns_per_allocate_and_release", static_cast<int>(ns));
+  EXPECT_EQ(pool.counters().misses, 1);
+  EXPECT_LT(ns, 5000);  // a loose bound for loaded machines and sanitizers
+}
+
+}  // namespace
+}  // namespace tokamak::runtime

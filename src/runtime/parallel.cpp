@@ -1,0 +1,116 @@
+#include "runtime/parallel.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TK_TSAN 1
+#endif
+#endif
+
+extern "C" {
+// GNU OpenMP's own entry points, so that no compiler support for OpenMP is needed and no other runtime is drawn in.
+void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
+int omp_get_thread_num(void);
+int omp_get_num_threads(void);
+int omp_get_max_threads(void);
+int omp_get_level(void);
+#ifdef TK_TSAN
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+#endif
+}
+
+namespace tokamak::runtime {
+
+namespace {
+
+/// libgomp is not instrumented: its fork and join are told to the thread sanitizer by hand.
+void published(void* address) {
+#ifdef TK_TSAN
+  __tsan_release(address);
+#else
+  (void)address;
+#endif
+}
+void received(void* address) {
+#ifdef TK_TSAN
+  __tsan_acquire(address);
+#else
+  (void)address;
+#endif
+}
+
+/// Memory of one thread that grows and never shrinks.
+struct Scratch {
+  std::byte* data = nullptr;
+  int64_t size = 0;
+  bool busy = false;
+
+  ~Scratch() { std::free(data); }
+  std::byte* atLeast(int64_t bytes) {
+    if (bytes <= size) return data;
+    std::free(data);
+    size = (bytes + bytes / 2 + 63) & ~int64_t{63};
+    data = static_cast<std::byte*>(std::aligned_alloc(64, size));
+    if (!data) throw std::bad_alloc();
+    return data;
+  }
+};
+
+thread_local Scratch loopScratch;
+thread_local Scratch callScratch;
+
+void runPiece(int64_t begin, int64_t end, int64_t scratchBytes, ParallelBody body, void* environment) {
+  if (begin >= end) return;
+  if (scratchBytes <= 0) return body(environment, begin, end, nullptr);
+  if (loopScratch.busy) {  // a loop inside a loop of the same thread
+    Scratch own;
+    return body(environment, begin, end, own.atLeast(scratchBytes));
+  }
+  loopScratch.busy = true;
+  body(environment, begin, end, loopScratch.atLeast(scratchBytes));
+  loopScratch.busy = false;
+}
+
+struct Job {
+  int64_t count, scratchBytes;
+  ParallelBody body;
+  void* environment;
+  char forked = 0, joined = 0;
+};
+
+void runJob(void* data) {
+  Job& job = *static_cast<Job*>(data);
+  received(&job.forked);
+  // OpenMP may give fewer threads than asked for, so the pieces are cut here.
+  const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
+  const int64_t share = job.count / threads, rest = job.count % threads;
+  const int64_t begin = thread * share + std::min(thread, rest);
+  runPiece(begin, begin + share + (thread < rest), job.scratchBytes, job.body, job.environment);
+  published(&job.joined);
+}
+
+}  // namespace
+
+ParallelHost::ParallelHost(int threads) : threads_(threads > 0 ? threads : std::max(1, omp_get_max_threads())) {
+  parallelFor = &ParallelHost::run;
+}
+
+void ParallelHost::run(const KernelHost* host, int64_t count, int64_t grain, int64_t scratchBytes, ParallelBody body,
+                       void* environment) {
+  if (count <= 0) return;
+  const int64_t most = static_cast<const ParallelHost*>(host)->threads_;
+  const int64_t threads = most == 1 ? 1 : std::min(most, count / std::max<int64_t>(1, grain));
+  if (threads <= 1 || omp_get_level() > 0) return runPiece(0, count, scratchBytes, body, environment);
+  Job job{count, scratchBytes, body, environment};
+  published(&job.forked);
+  GOMP_parallel(&runJob, &job, static_cast<unsigned>(threads), 0);
+  received(&job.joined);
+}
+
+std::byte* threadScratch(int64_t bytes) { return callScratch.atLeast(bytes); }
+
+}  // namespace tokamak::runtime

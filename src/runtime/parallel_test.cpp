@@ -1,0 +1,104 @@
+#include "runtime/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace tokamak::runtime {
+namespace {
+
+struct Seen {
+  std::vector<int> counts;
+  std::mutex mutex;
+  std::vector<std::pair<int64_t, int64_t>> pieces;
+  int64_t scratchBytes = 0;
+  const KernelHost* nested = nullptr;
+};
+
+void body(void* environment, int64_t begin, int64_t end, std::byte* scratch) {
+  Seen& seen = *static_cast<Seen*>(environment);
+  if (seen.scratchBytes) {
+    ASSERT_EQ(reinterpret_cast<uintptr_t>(scratch) % 64, 0u);
+    std::memset(scratch, 1, seen.scratchBytes);
+  }
+  for (int64_t i = begin; i < end; ++i) ++seen.counts[i];
+  std::lock_guard lock(seen.mutex);
+  seen.pieces.emplace_back(begin, end);
+}
+
+TEST(ParallelHost, CoversEveryIterationOnce) {
+  for (int threads : {1, 2, 3, 7}) {
+    const ParallelHost host(threads);
+    EXPECT_EQ(host.threads(), threads);
+    for (int64_t count : {0, 1, 2, 3, 5, 100, 1001}) {
+      for (int64_t grain : {0, 1, 3, 1000}) {
+        Seen seen;
+        seen.counts.assign(count, 0);
+        seen.scratchBytes = 100 + count;
+        host.parallelFor(&host, count, grain, seen.scratchBytes, &body, &seen);
+        for (int c : seen.counts) ASSERT_EQ(c, 1);
+        const int64_t most = std::max<int64_t>(1, std::min<int64_t>(threads, count / std::max<int64_t>(1, grain)));
+        EXPECT_LE(static_cast<int64_t>(seen.pieces.size()), most);
+        if (count == 0) EXPECT_TRUE(seen.pieces.empty());
+      }
+    }
+  }
+}
+
+void nestedBody(void* environment, int64_t begin, int64_t end, std::byte* scratch) {
+  Seen& seen = *static_cast<Seen*>(environment);
+  std::memset(scratch, 2, 64);
+  for (int64_t i = begin; i < end; ++i) {
+    Seen inner;
+    inner.counts.assign(10, 0);
+    inner.scratchBytes = 256;
+    seen.nested->parallelFor(seen.nested, 10, 1, 256, &body, &inner);
+    ASSERT_EQ(inner.pieces.size(), 1u);   // on this thread
+    ASSERT_EQ(scratch[0], std::byte{2});  // with scratch of its own
+    ++seen.counts[i];
+  }
+}
+
+TEST(ParallelHost, NestedLoopsRunOnTheCallersThread) {
+  const ParallelHost host(2);
+  Seen seen;
+  seen.counts.assign(4, 0);
+  seen.nested = &host;
+  host.parallelFor(&host, 4, 1, 64, &nestedBody, &seen);
+  EXPECT_EQ(seen.counts, std::vector<int>(4, 1));
+}
+
+TEST(ParallelHost, ServesManyThreads) {
+  const ParallelHost host(2);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        Seen seen;
+        seen.counts.assign(97, 0);
+        seen.scratchBytes = 64;
+        host.parallelFor(&host, 97, 1, 64, &body, &seen);
+        for (int c : seen.counts) ASSERT_EQ(c, 1);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST(ParallelHost, TakesOpenMpsNumberOfThreadsByDefault) { EXPECT_GE(ParallelHost().threads(), 1); }
+
+TEST(ThreadScratch, GrowsAndIsReused) {
+  std::byte* small = threadScratch(100);
+  EXPECT_EQ(threadScratch(50), small);
+  std::byte* large = threadScratch(1 << 20);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(large) % 64, 0u);
+  std::memset(large, 0, 1 << 20);
+}
+
+}  // namespace
+}  // namespace tokamak::runtime
