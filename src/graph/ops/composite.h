@@ -15,7 +15,7 @@ struct Softmax {
   static constexpr std::string_view mnemonic = "softmax";
   Axis axis = 0;
   bool log = false;
-  static constexpr auto fields() { return std::tuple{Field{"axis", &Softmax::axis}, Field{"log", &Softmax::log}}; }
+  static constexpr auto fields() { return std::tuple{shown("axis", &Softmax::axis), Field{"log", &Softmax::log}}; }
   bool operator==(const Softmax&) const = default;
 };
 
@@ -42,7 +42,7 @@ struct Norm {
   double eps = 1e-5;
   bool affine = false;
   static constexpr auto fields() {
-    return std::tuple{Field{"kind", &Norm::kind}, Field{"axes", &Norm::axes}, Field{"groups", &Norm::groups},
+    return std::tuple{shown("kind", &Norm::kind), Field{"axes", &Norm::axes}, Field{"groups", &Norm::groups},
                       Field{"eps", &Norm::eps}, Field{"affine", &Norm::affine}};
   }
   bool operator==(const Norm&) const = default;
@@ -82,7 +82,7 @@ struct CrossEntropy {
   int64_t ignore = -100;
   double smoothing = 0;
   static constexpr auto fields() {
-    return std::tuple{Field{"reduction", &CrossEntropy::reduction}, Field{"ignore", &CrossEntropy::ignore},
+    return std::tuple{shown("reduction", &CrossEntropy::reduction), Field{"ignore", &CrossEntropy::ignore},
                       Field{"smoothing", &CrossEntropy::smoothing}};
   }
   bool operator==(const CrossEntropy&) const = default;
@@ -94,7 +94,7 @@ struct CrossEntropy {
 struct Dropout {
   static constexpr std::string_view mnemonic = "dropout";
   double p = 0.5;
-  static constexpr auto fields() { return std::tuple{Field{"p", &Dropout::p}}; }
+  static constexpr auto fields() { return std::tuple{shown("p", &Dropout::p)}; }
   bool operator==(const Dropout&) const = default;
 };
 

@@ -15,7 +15,7 @@ namespace tokamak {
 struct Gather {
   static constexpr std::string_view mnemonic = "gather";
   Axis axis = 0;
-  static constexpr auto fields() { return std::tuple{Field{"axis", &Gather::axis}}; }
+  static constexpr auto fields() { return std::tuple{shown("axis", &Gather::axis)}; }
   bool operator==(const Gather&) const = default;
 };
 
@@ -25,7 +25,7 @@ struct Gather {
 struct IndexSelect {
   static constexpr std::string_view mnemonic = "index_select";
   Axis axis = 0;
-  static constexpr auto fields() { return std::tuple{Field{"axis", &IndexSelect::axis}}; }
+  static constexpr auto fields() { return std::tuple{shown("axis", &IndexSelect::axis)}; }
   bool operator==(const IndexSelect&) const = default;
 };
 
@@ -43,7 +43,7 @@ struct Scatter {
   static constexpr std::string_view mnemonic = "scatter";
   Axis axis = 0;
   ScatterKind kind = ScatterKind::set;
-  static constexpr auto fields() { return std::tuple{Field{"axis", &Scatter::axis}, Field{"kind", &Scatter::kind}}; }
+  static constexpr auto fields() { return std::tuple{shown("axis", &Scatter::axis), shown("kind", &Scatter::kind)}; }
   bool operator==(const Scatter&) const = default;
 };
 
@@ -63,7 +63,7 @@ struct EnumNames<RandomKind> {
 struct Random {
   static constexpr std::string_view mnemonic = "random";
   RandomKind kind = RandomKind::uniform;
-  static constexpr auto fields() { return std::tuple{Field{"kind", &Random::kind}}; }
+  static constexpr auto fields() { return std::tuple{shown("kind", &Random::kind)}; }
   bool operator==(const Random&) const = default;
 };
 

@@ -29,7 +29,7 @@ struct Reduce {
   int64_t correction = 0;
 
   static constexpr auto fields() {
-    return std::tuple{Field{"kind", &Reduce::kind}, Field{"axes", &Reduce::axes}, Field{"correction", &Reduce::correction}};
+    return std::tuple{shown("kind", &Reduce::kind), Field{"axes", &Reduce::axes}, Field{"correction", &Reduce::correction}};
   }
   bool operator==(const Reduce&) const = default;
 };
@@ -52,7 +52,7 @@ struct Scan {
   bool reverse = false;
 
   static constexpr auto fields() {
-    return std::tuple{Field{"kind", &Scan::kind}, Field{"axis", &Scan::axis}, Field{"reverse", &Scan::reverse}};
+    return std::tuple{shown("kind", &Scan::kind), shown("axis", &Scan::axis), Field{"reverse", &Scan::reverse}};
   }
   bool operator==(const Scan&) const = default;
 };

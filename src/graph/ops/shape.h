@@ -35,7 +35,7 @@ struct Constant {
 struct Full {
   static constexpr std::string_view mnemonic = "full";
   Scalar value;
-  static constexpr auto fields() { return std::tuple{Field{"value", &Full::value}}; }
+  static constexpr auto fields() { return std::tuple{shown("value", &Full::value)}; }
   bool operator==(const Full&) const = default;
 };
 
@@ -45,7 +45,7 @@ struct Full {
 struct Iota {
   static constexpr std::string_view mnemonic = "iota";
   Axis axis = 0;
-  static constexpr auto fields() { return std::tuple{Field{"axis", &Iota::axis}}; }
+  static constexpr auto fields() { return std::tuple{shown("axis", &Iota::axis)}; }
   bool operator==(const Iota&) const = default;
 };
 
@@ -98,7 +98,7 @@ struct Pad {
   std::vector<Dim> low, high;
   Scalar value;
   static constexpr auto fields() {
-    return std::tuple{Field{"low", &Pad::low}, Field{"high", &Pad::high}, Field{"value", &Pad::value}};
+    return std::tuple{Field{"low", &Pad::low}, Field{"high", &Pad::high}, shown("value", &Pad::value)};
   }
   bool operator==(const Pad&) const = default;
 };
@@ -109,7 +109,7 @@ struct Pad {
 struct Concat {
   static constexpr std::string_view mnemonic = "concat";
   Axis axis = 0;
-  static constexpr auto fields() { return std::tuple{Field{"axis", &Concat::axis}}; }
+  static constexpr auto fields() { return std::tuple{shown("axis", &Concat::axis)}; }
   bool operator==(const Concat&) const = default;
 };
 

@@ -29,7 +29,7 @@ struct Pool {
   bool countPad = true;
   int64_t divisor = 0;
   static constexpr auto fields() {
-    return std::tuple{Field{"kind", &Pool::kind},         Field{"window", &Pool::window},     Field{"stride", &Pool::stride},
+    return std::tuple{shown("kind", &Pool::kind),         Field{"window", &Pool::window},     Field{"stride", &Pool::stride},
                       Field{"low", &Pool::low},           Field{"high", &Pool::high},         Field{"dilation", &Pool::dilation},
                       Field{"extra_high", &Pool::extraHigh}, Field{"count_pad", &Pool::countPad}, Field{"divisor", &Pool::divisor}};
   }
@@ -44,7 +44,7 @@ struct AdaptivePool {
   static constexpr std::string_view mnemonic = "adaptive_pool";
   PoolKind kind = PoolKind::avg;
   int64_t spatial = 2;
-  static constexpr auto fields() { return std::tuple{Field{"kind", &AdaptivePool::kind}, Field{"spatial", &AdaptivePool::spatial}}; }
+  static constexpr auto fields() { return std::tuple{shown("kind", &AdaptivePool::kind), Field{"spatial", &AdaptivePool::spatial}}; }
   bool operator==(const AdaptivePool&) const = default;
 };
 
@@ -69,7 +69,7 @@ struct Resize {
   bool alignCorners = false;
   std::vector<double> scale;
   static constexpr auto fields() {
-    return std::tuple{Field{"kind", &Resize::kind}, Field{"spatial", &Resize::spatial},
+    return std::tuple{shown("kind", &Resize::kind), Field{"spatial", &Resize::spatial},
                       Field{"align_corners", &Resize::alignCorners}, Field{"scale", &Resize::scale}};
   }
   bool operator==(const Resize&) const = default;

@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include "graph/infer/site.h"
+
+namespace tokamak::infer {
+
+namespace {
+
+/// The same shape everywhere; broadcasts are written out.
+Result<> expectOneShape(const Site& site) {
+  for (size_t i = 1; i < site.count(); ++i) {
+    const TensorType &a = site.operand(0), &b = site.operand(i);
+    if (a.shape == b.shape) continue;
+    const size_t smaller = a.rank() < b.rank() ? 0 : i;
+    const Shape& target = smaller == 0 ? b.shape : a.shape;
+    return site.fail("T0203", fmt::format("{} and {} have different shapes", site.show(0), site.show(i)),
+                     fmt::format("insert a broadcast of {} to {}", site.label(smaller), str(target)));
+  }
+  return Unit{};
+}
+
+std::string undefinedHint(const Site& site, DType dtype, bool floatHelps) {
+  if (floatHelps) return fmt::format("insert a cast of {} to f32", site.label(0));
+  if (isFloat(dtype)) return fmt::format("insert a cast of {} to an integer type", site.label(0));
+  return fmt::format("insert a cast of {} to i32", site.label(0));
+}
+
+template <class Kind>
+Result<TensorType> inferKind(Kind kind, const Site& site, size_t operands) {
+  TK_RETURN_IF_ERROR(site.expectCount(operands));
+  TK_RETURN_IF_ERROR(site.expectOneDtype());
+  TK_RETURN_IF_ERROR(expectOneShape(site));
+  const DType dtype = site.operand(0).dtype;
+  if (!isDefined(kind, dtype))
+    return site.fail(
+        "T0202", fmt::format("it is not defined on {}, the dtype of {}", nameOf(dtype), site.show(0)),
+        undefinedHint(site, dtype, !isFloat(dtype) && isDefined(kind, DType::f32) && !isDefined(kind, DType::i32)));
+  return TensorType{resultType(kind, dtype), site.operand(0).shape};
+}
+
+}  // namespace
+
+Result<TensorType> inferOp(const Unary& op, const Site& site) { return inferKind(op.kind, site, 1); }
+
+Result<TensorType> inferOp(const Binary& op, const Site& site) { return inferKind(op.kind, site, 2); }
+
+Result<TensorType> inferOp(const Select&, const Site& site) {
+  TK_RETURN_IF_ERROR(site.expectCount(3));
+  TK_RETURN_IF_ERROR(site.expectDtype(0, DType::boolean));
+  TK_RETURN_IF_ERROR(site.expectOneDtype(1));
+  TK_RETURN_IF_ERROR(expectOneShape(site));
+  return site.operand(1);
+}
+
+Result<TensorType> inferOp(const Clamp&, const Site& site) {
+  TK_RETURN_IF_ERROR(site.expectCount(3));
+  TK_RETURN_IF_ERROR(site.expectOneDtype());
+  TK_RETURN_IF_ERROR(expectOneShape(site));
+  return site.operand(0);
+}
+
+Result<TensorType> inferOp(const Cast&, const Site& site) {
+  TK_RETURN_IF_ERROR(site.expectCount(1));
+  TK_TRY(const TensorType declared, site.needDeclared());
+  return TensorType{declared.dtype, site.operand(0).shape};
+}
+
+}  // namespace tokamak::infer
