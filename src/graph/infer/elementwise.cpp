@@ -59,9 +59,13 @@ Result<TensorType> inferOp(const Clamp&, const Site& site) {
   return site.operand(0);
 }
 
-Result<TensorType> inferOp(const Cast&, const Site& site) {
+Result<TensorType> inferOp(const Cast& op, const Site& site) {
   TK_RETURN_IF_ERROR(site.expectCount(1));
   TK_TRY(const TensorType declared, site.needDeclared());
+  if (op.synthetic && !(isFloat(declared.dtype) && isFloat(site.operand(0).dtype)))
+    return site.fail("T0202",
+                     fmt::format("a synthetic cast of {} to {} is not between floats", site.show(0), declared.str()),
+                     "drop synthetic");
   return TensorType{declared.dtype, site.operand(0).shape};
 }
 
