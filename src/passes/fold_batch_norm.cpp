@@ -1,0 +1,109 @@
+#include "passes/fold_batch_norm.h"
+
+#include <cmath>
+
+#include "passes/rewriter.h"
+#include "passes/shape_ops.h"
+
+namespace tokamak {
+
+namespace {
+
+/// The `channels` numbers of a parameter known when compiling.
+std::optional<std::vector<double>> parameter(const Graph& graph, ValueId v, int64_t channels) {
+  if (const auto splat = splatOf(graph, v)) return std::vector<double>(channels, splat->asDouble());
+  const auto* constant = std::get_if<Constant>(&graph.node(v).op);
+  if (!constant || constant->data->size() != channels) return std::nullopt;
+  std::vector<double> values(channels);
+  for (int64_t i = 0; i < channels; ++i) values[i] = constant->data->getDouble(i);
+  return values;
+}
+
+/// y = x * scale + shift, channel by channel.
+struct Affine {
+  std::vector<double> scale, shift;
+};
+
+std::optional<Affine> affineOf(const Graph& graph, const Node& node, const Norm& op, int64_t channels) {
+  const size_t statistics = op.affine ? 3 : 1;
+  if (op.kind != NormKind::batch || node.operands.size() != statistics + 2) return std::nullopt;
+  const auto mean = parameter(graph, node.operands[statistics], channels);
+  const auto variance = parameter(graph, node.operands[statistics + 1], channels);
+  std::optional<std::vector<double>> weight(std::in_place, channels, 1.0), bias(std::in_place, channels, 0.0);
+  if (op.affine) {
+    weight = parameter(graph, node.operands[1], channels);
+    bias = parameter(graph, node.operands[2], channels);
+  }
+  if (!mean || !variance || !weight || !bias) return std::nullopt;
+  Affine affine{std::vector<double>(channels), std::vector<double>(channels)};
+  for (int64_t i = 0; i < channels; ++i) {
+    affine.scale[i] = (*weight)[i] / std::sqrt((*variance)[i] + op.eps);
+    affine.shift[i] = (*bias)[i] - (*mean)[i] * affine.scale[i];
+  }
+  return affine;
+}
+
+/// The axis of the filter that runs over output channels; nothing if the producer's channels are not the norm's.
+std::optional<Axis> filterAxis(const Graph& graph, const Node& producer) {
+  if (std::holds_alternative<Conv>(producer.op)) return 0;
+  const auto* matmul = std::get_if<MatMul>(&producer.op);
+  if (!matmul || producer.type.rank() != 2 || graph.type(producer.operands[1]).rank() != 2) return std::nullopt;
+  return matmul->transposeB ? 0 : 1;
+}
+
+Array scaledFilter(const Array& filter, Axis axis, const std::vector<double>& scale) {
+  Array result = filter;
+  int64_t inner = 1;
+  for (size_t i = axis + 1; i < filter.shape().size(); ++i) inner *= filter.shape()[i];
+  const int64_t channels = filter.shape()[axis];
+  for (int64_t i = 0; i < filter.size(); ++i)
+    result.setDouble(i, filter.getDouble(i) * scale[i / inner % channels]);
+  return result;
+}
+
+ValueId fold(Rewriter& rewriter, const Node& node, const Norm& op) {
+  const Node producer = rewriter.target().node(node.operands[0]);
+  const auto axis = filterAxis(rewriter.target(), producer);
+  const auto channels = node.type.rank() > 1 ? node.type.shape[1].constant() : std::nullopt;
+  if (!axis || !channels || *channels == 0) return {};
+  const auto* filter = std::get_if<Constant>(&rewriter.target().node(producer.operands[1]).op);
+  const auto affine = affineOf(rewriter.target(), node, op, *channels);
+  if (!filter || !affine) return {};
+  Array bias(node.type.dtype, {*channels});
+  std::vector<double> oldBias(*channels, 0.0);
+  if (producer.operands.size() > 2) {
+    const auto known = parameter(rewriter.target(), producer.operands[2], *channels);
+    if (!known) return {};
+    oldBias = *known;
+  }
+  for (int64_t i = 0; i < *channels; ++i) bias.setDouble(i, oldBias[i] * affine->scale[i] + affine->shift[i]);
+  const TensorType filterType = rewriter.type(producer.operands[1]);
+  auto constant = [&](Array data, TensorType type) {
+    return rewriter.append(Constant{std::make_shared<const Array>(std::move(data))}, {}, std::move(type));
+  };
+  const ValueId newFilter = constant(scaledFilter(*filter->data, *axis, affine->scale), filterType);
+  const ValueId newBias = constant(std::move(bias), {node.type.dtype, {*channels}});
+  return rewriter.append(producer.op, {producer.operands[0], newFilter, newBias}, node.type);
+}
+
+}  // namespace
+
+Result<Changed> FoldBatchNorm::run(Graph& graph) const {
+  const auto users = graph.users();
+  std::vector<char> isOutput(graph.size(), 0);
+  for (ValueId output : graph.outputs()) isOutput[output.index] = 1;
+  Rewriter rewriter(graph);
+  for (ValueId v : rewriter.values()) {
+    const Node node = rewriter.visit(v);
+    ValueId fresh;
+    if (const auto* op = std::get_if<Norm>(&node.op)) {
+      const ValueId x = graph.node(v).operands[0];
+      if (users[x.index].size() == 1 && !isOutput[x.index]) fresh = fold(rewriter, node, *op);
+    }
+    if (fresh.valid()) rewriter.replace(v, fresh);
+    else rewriter.keep(v);
+  }
+  return rewriter.finish();
+}
+
+}  // namespace tokamak
