@@ -1,6 +1,6 @@
 #pragma once
 
-#include <initializer_list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,12 +38,13 @@ class Builder {
   ValueId clamp(ValueId x, ValueId low, ValueId high);
   ValueId cast(ValueId x, DType dtype);
 
+  /// No axes: all of them. sum and prod of integers give i64.
   ValueId reduce(ReduceKind kind, ValueId x, std::vector<Axis> axes, bool keepdim = false, int64_t correction = 0);
   ValueId scan(ScanKind kind, ValueId x, Axis axis, bool reverse = false);
 
   ValueId broadcastTo(ValueId x, Shape shape);              // aligned at the last axis, as in torch
   ValueId broadcast(ValueId x, std::vector<Axis> axes, Shape shape);
-  ValueId reshape(ValueId x, Shape shape);
+  ValueId reshape(ValueId x, Shape shape);                  // one extent may be -1: what remains
   ValueId transpose(ValueId x, std::vector<Axis> perm);
   ValueId slice(ValueId x, std::vector<Dim> start, Shape extent, std::vector<int64_t> stride = {});
   ValueId pad(ValueId x, std::vector<Dim> low, std::vector<Dim> high, Scalar value);
@@ -58,15 +59,17 @@ class Builder {
   ValueId adaptivePool(ValueId x, PoolKind kind, Shape spatial);
   ValueId resize(ValueId x, Resize op, Shape spatial);
 
+  /// torch.matmul: vectors stand for one row or column, batch axes broadcast.
   ValueId matmul(ValueId a, ValueId b, bool transposeA = false, bool transposeB = false, ValueId bias = {});
   ValueId conv(ValueId x, ValueId w, Conv op, ValueId bias = {});
   ValueId attention(ValueId q, ValueId k, ValueId v, Attention op = {}, ValueId mask = {});
 
   ValueId softmax(ValueId x, Axis axis, bool log = false);
   ValueId norm(Norm op, std::vector<ValueId> operands);
+  /// Weight and bias may be absent; without a weight the last axis is normalised, else as many as it has.
   ValueId layerNorm(ValueId x, ValueId weight, ValueId bias, double eps = 1e-5);
   ValueId rmsNorm(ValueId x, ValueId weight, double eps = 1e-6);
-  ValueId activation(ActivationKind kind, ValueId x);
+  ValueId activation(ActivationKind kind, ValueId x);       // with torch's parameters
   ValueId activation(Activation op, ValueId x);
   ValueId gelu(ValueId x) { return activation(ActivationKind::gelu, x); }
   ValueId relu(ValueId x) { return activation(ActivationKind::relu, x); }
@@ -78,12 +81,27 @@ class Builder {
   ValueId apply(Op op, std::vector<ValueId> operands, const TensorType* declared = nullptr);
 
   void output(ValueId value);
-  const TensorType& type(ValueId v) const { return graph_.type(v); }
+  /// `f32[]` for a value that a mistake kept from being.
+  const TensorType& type(ValueId v) const;
   bool ok() const { return !error_; }
   Result<Graph> finish();
 
  private:
-  ValueId fail(std::string message, std::string hint = {});
+  ValueId fail(std::string code, std::string message, std::string hint);
+  ValueId fail(Diagnostic error);
+  /// Whether all is well so far and these are values of the graph; else remembers the mistake.
+  bool usable(const std::vector<ValueId>& values);
+
+  /// The axis counted from the front; nullopt after a mistake. Rank 0 counts as 1, as in torch.
+  std::optional<Axis> frontAxis(Axis axis, size_t rank);
+  std::optional<std::vector<Axis>> frontAxes(std::vector<Axis> axes, size_t rank);
+  /// The shape all these broadcast to, aligned at the last axis.
+  std::optional<Shape> commonShape(const std::vector<ValueId>& values);
+  /// Casts and broadcasts, where they are not so already.
+  ValueId conform(ValueId x, DType dtype, const Shape& shape);
+  /// A rank-1 view of a scalar, and any other value as it is: folds along "the" axis of a scalar are allowed in torch.
+  ValueId atLeastRank1(ValueId x);
+
   Graph graph_;
   std::optional<Diagnostic> error_;
 };
