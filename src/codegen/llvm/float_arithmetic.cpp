@@ -11,11 +11,15 @@ llvm::Value* constant(llvm::Value* like, double value) { return llvm::ConstantFP
 
 llvm::Value* absolute(Builder& b, llvm::Value* a) { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
 
-/// The larger (or smaller) operand, NaN if either is one. x86's maxps gives its second operand when either is NaN, which is the select
-/// below; only a NaN in x is left to mend. llvm.maximum would also order the two zeros, at twice the price.
-llvm::Value* emitExtreme(Builder& b, bool larger, llvm::Value* x, llvm::Value* y) {
-  llvm::Value* extreme = b.CreateSelect(larger ? b.CreateFCmpOGT(x, y) : b.CreateFCmpOLT(x, y), x, y);
-  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, extreme);
+/// The larger (or smaller) operand, NaN if either is one; which zero wins is left open (`nsz`), as ordering them costs as much again.
+/// x86's maxps gives its second operand when either is NaN, so that only a NaN in the first is left to mend: one comparison and
+/// one blend. Operands are swapped to make that y: in `acc = max(acc, v)` the comparison then stays out of the chain from acc to acc.
+llvm::Value* emitExtreme(Builder& b, llvm::Intrinsic::ID kind, llvm::Value* x, llvm::Value* y) {
+  llvm::IRBuilderBase::FastMathFlagGuard guard(b);
+  llvm::FastMathFlags flags;
+  flags.setNoSignedZeros();
+  b.setFastMathFlags(flags);
+  return b.CreateBinaryIntrinsic(kind, y, x);
 }
 
 llvm::Value* emitSign(Builder& b, llvm::Value* a) {
@@ -54,8 +58,8 @@ llvm::Value* emitFloatBinary(Builder& b, BinaryKind kind, llvm::Value* x, llvm::
     case BinaryKind::sub: return b.CreateFSub(x, y);
     case BinaryKind::mul: return b.CreateFMul(x, y);
     case BinaryKind::div: return b.CreateFDiv(x, y);
-    case BinaryKind::max: return emitExtreme(b, true, x, y);
-    case BinaryKind::min: return emitExtreme(b, false, x, y);
+    case BinaryKind::max: return emitExtreme(b, llvm::Intrinsic::maximum, x, y);
+    case BinaryKind::min: return emitExtreme(b, llvm::Intrinsic::minimum, x, y);
     case BinaryKind::eq: return b.CreateFCmpOEQ(x, y);
     case BinaryKind::ne: return b.CreateFCmpUNE(x, y);
     case BinaryKind::lt: return b.CreateFCmpOLT(x, y);
