@@ -1,16 +1,6 @@
 #include "kernel/convert.h"
 
-#include <cmath>
-#include <limits>
-
 namespace tokamak::kernel {
-
-int64_t truncateToInt(double value) {
-  if (std::isnan(value)) return 0;
-  if (value >= 0x1p63) return std::numeric_limits<int64_t>::max();
-  if (value < -0x1p63) return std::numeric_limits<int64_t>::min();
-  return static_cast<int64_t>(value);
-}
 
 Scalar convertScalar(const Scalar& value, DType dtype) {
   if (dtype == DType::boolean) return Scalar::of(static_cast<int64_t>(value.isFloat ? value.d != 0 : value.i != 0));

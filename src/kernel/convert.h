@@ -5,10 +5,8 @@
 
 namespace tokamak::kernel {
 
-/// Float to integer: truncates, NaN gives 0, what does not fit saturates.
-int64_t truncateToInt(double value);
-
-/// The immediate that a cast of `value` to `dtype` (no half) gives: an integer wrapped to its width, or a float rounded to it.
+/// The immediate that a cast of `value` to `dtype` (no half) gives: an integer wrapped to its width, or a float rounded
+/// to it.
 Scalar convertScalar(const Scalar& value, DType dtype);
 
 }  // namespace tokamak::kernel

@@ -37,9 +37,13 @@ struct NodeHash {
 
  private:
   template <class Tag>
-  static uint64_t word(Id<Tag> id) { return id.index; }
+  static uint64_t word(Id<Tag> id) {
+    return id.index;
+  }
   template <NamedEnum E>
-  static uint64_t word(E e) { return static_cast<uint64_t>(e); }
+  static uint64_t word(E e) {
+    return static_cast<uint64_t>(e);
+  }
   template <class... T>
   static uint64_t mix(T... fields) {
     uint64_t h = 0;
@@ -49,7 +53,8 @@ struct NodeHash {
 };
 
 uint64_t hashOf(const Expr& e) {
-  const uint64_t shape = e.node.index() << 32 | static_cast<uint64_t>(e.type.lanes) << 8 | static_cast<uint64_t>(e.type.dtype);
+  const uint64_t shape =
+      e.node.index() << 32 | static_cast<uint64_t>(e.type.lanes) << 8 | static_cast<uint64_t>(e.type.dtype);
   return hashMix(std::visit(NodeHash{}, e.node), shape);
 }
 

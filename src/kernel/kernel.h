@@ -15,12 +15,12 @@
 #include "support/scalar_op.h"
 
 /// Kernel IR: one kernel is a loop nest over flat buffers. Loops carry bindings that say what runs them (a CPU's
-/// threads, a GPU's blocks and threads, one after another); values are scalars or short vectors of lanes; buffers have a
-/// scope. Schedulers write it, code generators translate it statement by statement, the SIMT interpreter runs it.
+/// threads, a GPU's blocks and threads, one after another); values are scalars or short vectors of lanes; buffers have
+/// a scope. Schedulers write it, code generators translate it statement by statement, the SIMT interpreter runs it.
 ///
-///   kernel @row_sum(in x: f32[M*4096], out y: f32[M]; M) {
+///   kernel @row_sum(in x: f32[4096*M], out y: f32[M]; M) {
 ///     for i in 0..M parallel {
-///       var acc: f32x16 = splat(0.0)
+///       var acc: f32x16 = 0.0
 ///       for j in 0..4096 step 16 {
 ///         let v: f32x16 = load x[i*4096 + j]
 ///         acc = acc + v
@@ -37,8 +37,8 @@ using VarId = Id<VarTag>;
 struct BufferTag;
 using BufferId = Id<BufferTag>;
 
-/// Element type and number of lanes: `f32`, `f32x16`. Halves are storage types: values of theirs are loaded, cast, splatted,
-/// bound to variables and stored, nothing else; there are no immediates of them.
+/// Element type and number of lanes: `f32`, `f32x16`. Halves are storage types: values of theirs are loaded, cast,
+/// splatted, bound to variables and stored, nothing else; there are no immediates of them.
 struct ValueType {
   DType dtype = DType::f32;
   int lanes = 1;
@@ -48,26 +48,76 @@ struct ValueType {
 
 // ---- expressions: pure, hash-consed in their kernel, named by ExprId ----
 
-struct Imm { Scalar value; bool operator==(const Imm&) const = default; };           // scalar, or the same in every lane
-struct Symbol { std::string name; bool operator==(const Symbol&) const = default; }; // i64: a symbolic dimension
-struct Var { VarId var; bool operator==(const Var&) const = default; };
-struct Un { UnaryKind kind; ExprId a; bool operator==(const Un&) const = default; };
-struct Bin { BinaryKind kind; ExprId a, b; bool operator==(const Bin&) const = default; };  // same types
-struct Sel { ExprId condition, a, b; bool operator==(const Sel&) const = default; };  // condition: bool, as many lanes
-struct Convert { ExprId a; bool operator==(const Convert&) const = default; };        // to the expression's dtype, as graph::Cast
-/// Indices are i64 or i32 (signed). Scalar index: `lanes` elements from there on. Vector index: one element a lane (a gather). Lanes whose mask (bool, as
-/// many lanes; absent = all) is false read nothing and give 0.
-struct Load { BufferId buffer; ExprId index; ExprId mask; bool operator==(const Load&) const = default; };
-struct Splat { ExprId a; bool operator==(const Splat&) const = default; };            // scalar to every lane
-struct Ramp { ExprId base; bool operator==(const Ramp&) const = default; };           // base, base + 1, ...: i64 or i32
-struct Fold { BinaryKind kind; ExprId a; bool operator==(const Fold&) const = default; };    // add mul max min and or over the lanes: scalar
-struct Prefix { BinaryKind kind; ExprId a; bool operator==(const Prefix&) const = default; };// inclusive running add mul max min over the lanes
-struct Extract { ExprId a; int lane; bool operator==(const Extract&) const = default; };     // one lane: scalar
-/// 32 random bits, zero-extended to i64, for element `index` (i64, any lanes; seed and offset are scalar i64): Philox-4x32-10 as
-/// graph::Random has it.
-struct Philox { ExprId seed, offset, index; bool operator==(const Philox&) const = default; };
+struct Imm {
+  Scalar value;
+  bool operator==(const Imm&) const = default;
+};  // scalar, or the same in every lane
+struct Symbol {
+  std::string name;
+  bool operator==(const Symbol&) const = default;
+};  // i64: a symbolic dimension
+struct Var {
+  VarId var;
+  bool operator==(const Var&) const = default;
+};
+struct Un {
+  UnaryKind kind;
+  ExprId a;
+  bool operator==(const Un&) const = default;
+};
+struct Bin {
+  BinaryKind kind;
+  ExprId a, b;
+  bool operator==(const Bin&) const = default;
+};  // same types
+struct Sel {
+  ExprId condition, a, b;
+  bool operator==(const Sel&) const = default;
+};  // condition: bool, as many lanes
+struct Convert {
+  ExprId a;
+  bool operator==(const Convert&) const = default;
+};  // to the expression's dtype, as graph::Cast
+/// Indices are i64 or i32 (signed). Scalar index: `lanes` elements from there on. Vector index: one element a lane (a
+/// gather). Lanes whose mask (bool, as many lanes; absent = all) is false read nothing and give 0.
+struct Load {
+  BufferId buffer;
+  ExprId index;
+  ExprId mask;
+  bool operator==(const Load&) const = default;
+};
+struct Splat {
+  ExprId a;
+  bool operator==(const Splat&) const = default;
+};  // scalar to every lane
+struct Ramp {
+  ExprId base;
+  bool operator==(const Ramp&) const = default;
+};  // base, base + 1, ...: i64 or i32
+struct Fold {
+  BinaryKind kind;
+  ExprId a;
+  bool operator==(const Fold&) const = default;
+};  // add mul max min and or over the lanes: scalar
+struct Prefix {
+  BinaryKind kind;
+  ExprId a;
+  bool operator==(const Prefix&) const = default;
+};  // inclusive running add mul max min over the lanes
+struct Extract {
+  ExprId a;
+  int lane;
+  bool operator==(const Extract&) const = default;
+};  // one lane: scalar
+/// 32 random bits, zero-extended to i64, for element `index` (i64, any lanes; seed and offset are scalar i64):
+/// Philox-4x32-10 as graph::Random has it.
+struct Philox {
+  ExprId seed, offset, index;
+  bool operator==(const Philox&) const = default;
+};
 
-using ExprNode = std::variant<Imm, Symbol, Var, Un, Bin, Sel, Convert, Load, Splat, Ramp, Fold, Prefix, Extract, Philox>;
+using ExprNode =
+    std::variant<Imm, Symbol, Var, Un, Bin, Sel, Convert, Load, Splat, Ramp, Fold, Prefix, Extract, Philox>;
 
 struct Expr {
   ExprNode node;
@@ -82,15 +132,19 @@ enum class Binding : uint8_t {
   serial,    // one after another
   unroll,    // serial, with the body repeated by the code generator; constant extent
   parallel,  // CPU threads: any order, at the same time; all are done when the loop ends. Outermost loops only
-  block_x, block_y, block_z,    // GPU grid
-  thread_x, thread_y, thread_z  // GPU block
+  block_x,
+  block_y,
+  block_z,  // GPU grid
+  thread_x,
+  thread_y,
+  thread_z  // GPU block
 };
 
 struct Stmt;
 using Block = std::vector<Stmt>;
 
-/// for var in begin..end step s binding {body}. `step` is constant and positive. `grain` (parallel): iterations below which
-/// another thread is not worth its cost.
+/// for var in begin..end step s binding {body}. `step` is constant and positive. `grain` (parallel): iterations below
+/// which another thread is not worth its cost.
 struct For {
   VarId var;
   ExprId begin, end;
@@ -99,13 +153,31 @@ struct For {
   int64_t grain = 1;
   Block body;
 };
-struct Let { VarId var; ExprId value; };      // immutable
-struct Declare { VarId var; ExprId value; };  // mutable from here to the end of its block
-struct Assign { VarId var; ExprId value; };
-/// Scalar index with a vector value: consecutive elements. Vector index: one element a lane (distinct). `streaming` hints that the
-/// bytes will not be read back soon.
-struct Store { BufferId buffer; ExprId index; ExprId value; ExprId mask; bool streaming = false; };
-struct If { ExprId condition; Block then, otherwise; };
+struct Let {
+  VarId var;
+  ExprId value;
+};  // immutable
+struct Declare {
+  VarId var;
+  ExprId value;
+};  // mutable from here to the end of its block
+struct Assign {
+  VarId var;
+  ExprId value;
+};
+/// Scalar index with a vector value: consecutive elements. Vector index: one element a lane (distinct). `streaming`
+/// hints that the bytes will not be read back soon.
+struct Store {
+  BufferId buffer;
+  ExprId index;
+  ExprId value;
+  ExprId mask;
+  bool streaming = false;
+};
+struct If {
+  ExprId condition;
+  Block then, otherwise;
+};
 struct Barrier {};  // all threads of a block meet; shared memory written before is visible after
 
 using StmtNode = std::variant<For, Let, Declare, Assign, Store, If, Barrier>;
@@ -120,7 +192,12 @@ enum class Scope : uint8_t {
   shared,  // one a block
   local    // one an iteration of the enclosing parallel or thread loops; contents do not survive it
 };
-enum class Access : uint8_t { in, out, inout, scratch };  // of global buffers; scratch: caller's memory, contents of no meaning
+enum class Access : uint8_t {
+  in,
+  out,
+  inout,
+  scratch
+};  // of global buffers; scratch: caller's memory, contents of no meaning
 
 struct Buffer {
   std::string name;
@@ -163,24 +240,30 @@ class Kernel {
   void growSlots();
 
   std::vector<Expr> exprs_;
-  std::vector<uint64_t> hashes_;  // of exprs_
-  std::vector<uint32_t> slots_;   // open hash table of positions in exprs_
+  std::vector<uint64_t> hashes_;                     // of exprs_
+  std::vector<uint32_t> slots_;                      // open hash table of positions in exprs_
   std::unordered_map<std::string, int> lastSuffix_;  // by name in use or base name asked for
 };
 
-/// Kernels that print alike are equal.
+/// Kernels that print alike are equal. Numbers take their type from where they stand (the declared type, the other
+/// operand) or are i64, f32 and bool; others say it: `0:i32x16`. A load, splat or ramp of lanes says how many unless it
+/// is bound to a declared type: `load<16> x[i]`. Masks follow the index: `store y[i] mask m = v streaming`. Expressions
+/// that share large parts print those as `let`s of their own, so that the text stays as small as the kernel.
 std::string print(const Kernel& kernel);
 Result<Kernel> parseKernel(std::string_view text, std::string_view file = {});
 
-/// Types, lane counts, scopes, definitions before uses, nesting of bindings, writes only to writable buffers and mutable
-/// variables.
+/// Types, lane counts, scopes, definitions before uses, writes only to writable buffers and mutable variables (no
+/// assignment from within a parallel, block or thread loop to a variable outside it). Nesting: parallel and block loops
+/// in no serial loop; thread loops, shared buffers and barriers within a block loop; parallel loops not in one kernel
+/// with those of a GPU; bounds of block and thread loops made of symbols and numbers.
 Result<> verify(const Kernel& kernel);
 
 }  // namespace tokamak::kernel
 
 template <>
 struct tokamak::EnumNames<tokamak::kernel::Binding> {
-  static constexpr std::array<std::string_view, 9> names = {"serial", "unroll", "parallel", "block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z"};
+  static constexpr std::array<std::string_view, 9> names = {"serial",  "unroll",   "parallel", "block.x", "block.y",
+                                                            "block.z", "thread.x", "thread.y", "thread.z"};
 };
 template <>
 struct tokamak::EnumNames<tokamak::kernel::Scope> {

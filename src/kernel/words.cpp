@@ -11,8 +11,8 @@ namespace tokamak::kernel {
 namespace {
 
 constexpr std::array<std::string_view, 22> kReserved = {
-    "for",  "let",   "var",  "store", "if",   "else",   "barrier", "local",  "shared", "load",  "select",
-    "cast", "splat", "ramp", "fold",  "prefix", "extract", "philox", "true", "false", "inf", "nan"};
+    "for",  "let",   "var",  "store", "if",     "else",    "barrier", "local", "shared", "load", "select",
+    "cast", "splat", "ramp", "fold",  "prefix", "extract", "philox",  "true",  "false",  "inf",  "nan"};
 
 bool isStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool isPart(char c) { return isStart(c) || (c >= '0' && c <= '9'); }

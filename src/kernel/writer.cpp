@@ -24,7 +24,8 @@ void Writer::addSymbols(const Dim& value) {
 }
 
 BufferId Writer::global(std::string name, DType dtype, Dim size, Access access) {
-  TK_CHECK(kernel_.buffers.empty() || kernel_.buffers.back().scope == Scope::global, "global buffers come before others");
+  TK_CHECK(kernel_.buffers.empty() || kernel_.buffers.back().scope == Scope::global,
+           "global buffers come before others");
   addSymbols(size);
   return kernel_.addBuffer({std::move(name), dtype, std::move(size), Scope::global, access});
 }
@@ -68,8 +69,10 @@ void Writer::loop(std::string_view name, ExprId begin, ExprId end, int64_t step,
 void Writer::when(ExprId condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
   TK_CHECK((type(condition) == ValueType{DType::boolean, 1}), "a condition is a scalar bool");
   if (auto known = asConstant(condition)) {
-    if (*known) then();
-    else if (otherwise) otherwise();
+    if (*known)
+      then();
+    else if (otherwise)
+      otherwise();
     return;
   }
   Block yes = collect(then);

@@ -7,16 +7,16 @@
 
 namespace tokamak::kernel {
 
-/// Writes a kernel: makes typed, folded, simplified expressions and nests statements. Misuse (mixed types, unequal lanes) is
-/// a bug of the scheduler and stops with TK_CHECK.
+/// Writes a kernel: makes typed, folded, simplified expressions and nests statements. Misuse (mixed types, unequal
+/// lanes) is a bug of the scheduler and stops with TK_CHECK.
 ///
 ///   Writer w("row_sum");
 ///   BufferId x = w.global("x", DType::f32, n, Access::in);
 ///   w.loop("i", w.i64(0), w.dim(m), 1, Binding::parallel, [&](ExprId i) { ... w.store(y, i, sum); });
 ///   Kernel k = std::move(w).finish();
 ///
-/// Scalars meeting vectors are splatted by `binary`, `select`, `store` and `assign`. Integer constants fold, x + 0, x * 1 and
-/// x * 0 (integers) simplify; floats are never re-associated and `x * 0.0` is kept.
+/// Scalars meeting vectors are splatted by `binary`, `select`, `store` and `assign`. Integer constants fold, x + 0, x *
+/// 1 and x * 0 (integers) simplify; floats are never re-associated and `x * 0.0` is kept.
 class Writer {
  public:
   explicit Writer(std::string name);
@@ -28,7 +28,9 @@ class Writer {
   // Expressions
   ExprId imm(Scalar value, DType dtype, int lanes = 1);
   ExprId i64(int64_t value) { return imm(Scalar::of(value), DType::i64); }
-  ExprId boolean(bool value, int lanes = 1) { return imm(Scalar::of(static_cast<int64_t>(value)), DType::boolean, lanes); }
+  ExprId boolean(bool value, int lanes = 1) {
+    return imm(Scalar::of(static_cast<int64_t>(value)), DType::boolean, lanes);
+  }
   ExprId dim(const Dim& value);  // i64; registers the symbols it names
   ExprId unary(UnaryKind kind, ExprId a);
   ExprId binary(BinaryKind kind, ExprId a, ExprId b);
@@ -52,9 +54,11 @@ class Writer {
 
   // Statements, appended to the innermost open block
   using Body = std::function<void(ExprId index)>;
-  void loop(std::string_view name, ExprId begin, ExprId end, int64_t step, Binding binding, const Body& body, int64_t grain = 1);
+  void loop(std::string_view name, ExprId begin, ExprId end, int64_t step, Binding binding, const Body& body,
+            int64_t grain = 1);
   void when(ExprId condition, const std::function<void()>& then, const std::function<void()>& otherwise = {});
-  /// Binds a value to a name in the open block and returns the reference. Immediates and references come back as they are.
+  /// Binds a value to a name in the open block and returns the reference. Immediates and references come back as they
+  /// are.
   ExprId let(std::string_view name, ExprId value);
   VarId declare(std::string_view name, ExprId value);
   ExprId get(VarId var);
@@ -70,13 +74,13 @@ class Writer {
   Block collect(const std::function<void()>& body);  // what `body` appends
   void addSymbols(const Dim& value);
   void matchLanes(ExprId& a, ExprId& b);
-  ExprId foldBinary(BinaryKind kind, ExprId a, ExprId b);                          // of two integer immediates
-  std::optional<ExprId> simplifyBinary(BinaryKind kind, ExprId a, ExprId b);       // integers and bool
+  ExprId foldBinary(BinaryKind kind, ExprId a, ExprId b);                     // of two integer immediates
+  std::optional<ExprId> simplifyBinary(BinaryKind kind, ExprId a, ExprId b);  // integers and bool
   std::optional<ExprId> simplifyAddition(ExprId a, ExprId b);
   std::optional<ExprId> simplifyDifference(ExprId a, ExprId b);
   std::optional<ExprId> simplifyProduct(ExprId a, ExprId b);
   std::optional<ExprId> simplifyLogic(BinaryKind kind, ExprId a, ExprId b);
-  std::optional<ExprId> simplifySame(BinaryKind kind, ExprId a);                   // both operands are `a`
+  std::optional<ExprId> simplifySame(BinaryKind kind, ExprId a);  // both operands are `a`
   template <class Node>
   std::optional<Node> match(ExprId a) const {
     const Node* node = std::get_if<Node>(&kernel_.expr(a).node);

@@ -42,17 +42,21 @@ ExprId Writer::dim(const Dim& value) {
 }
 
 void Writer::matchLanes(ExprId& a, ExprId& b) {
-  if (lanes(a) < lanes(b)) a = splat(a, lanes(b));
-  else b = splat(b, lanes(a));
+  if (lanes(a) < lanes(b))
+    a = splat(a, lanes(b));
+  else
+    b = splat(b, lanes(a));
 }
 
 ExprId Writer::unary(UnaryKind kind, ExprId a) {
   const ValueType t = type(a);
   TK_CHECK(isDefined(kind, t.dtype) && !isHalf(t.dtype), fmt::format("{} of {}", nameOf(kind), t.str()));
-  if (auto value = asConstant(a)) return imm(Scalar::of(evalUnary(kind, t.dtype, *value)), resultType(kind, t.dtype), t.lanes);
-  if (auto literal = match<Imm>(a); literal && kind == UnaryKind::neg) return imm(Scalar::of(-literal->value.d), t.dtype, t.lanes);
-  if (auto inner = match<Un>(a); inner && inner->kind == kind && t.dtype == DType::boolean && kind == UnaryKind::logical_not &&
-                                 type(inner->a).dtype == DType::boolean)
+  if (auto value = asConstant(a))
+    return imm(Scalar::of(evalUnary(kind, t.dtype, *value)), resultType(kind, t.dtype), t.lanes);
+  if (auto literal = match<Imm>(a); literal && kind == UnaryKind::neg)
+    return imm(Scalar::of(-literal->value.d), t.dtype, t.lanes);
+  if (auto inner = match<Un>(a); inner && inner->kind == kind && t.dtype == DType::boolean &&
+                                 kind == UnaryKind::logical_not && type(inner->a).dtype == DType::boolean)
     return inner->a;
   return kernel_.intern({Un{kind, a}, {resultType(kind, t.dtype), t.lanes}});
 }
@@ -87,7 +91,8 @@ ExprId Writer::select(ExprId condition, ExprId a, ExprId b) {
 ExprId Writer::convert(ExprId a, DType dtype) {
   const ValueType t = type(a);
   if (t.dtype == dtype) return a;
-  if (auto literal = match<Imm>(a); literal && !isHalf(dtype)) return imm(convertScalar(literal->value, dtype), dtype, t.lanes);
+  if (auto literal = match<Imm>(a); literal && !isHalf(dtype))
+    return imm(convertScalar(literal->value, dtype), dtype, t.lanes);
   return kernel_.intern({Convert{a}, {dtype, t.lanes}});
 }
 
@@ -135,7 +140,8 @@ static bool isFoldable(BinaryKind kind) {
 
 ExprId Writer::fold(BinaryKind kind, ExprId a) {
   const ValueType t = type(a);
-  TK_CHECK(isFoldable(kind) && isDefined(kind, t.dtype) && !isHalf(t.dtype), fmt::format("fold {} of {}", nameOf(kind), t.str()));
+  TK_CHECK(isFoldable(kind) && isDefined(kind, t.dtype) && !isHalf(t.dtype),
+           fmt::format("fold {} of {}", nameOf(kind), t.str()));
   if (t.lanes == 1) return a;
   const bool idempotent = kind != BinaryKind::add && kind != BinaryKind::mul;
   if (auto same = match<Splat>(a); same && idempotent) return same->a;
@@ -144,7 +150,8 @@ ExprId Writer::fold(BinaryKind kind, ExprId a) {
 
 ExprId Writer::prefix(BinaryKind kind, ExprId a) {
   const ValueType t = type(a);
-  TK_CHECK(isFoldable(kind) && isDefined(kind, t.dtype) && !isHalf(t.dtype), fmt::format("prefix {} of {}", nameOf(kind), t.str()));
+  TK_CHECK(isFoldable(kind) && isDefined(kind, t.dtype) && !isHalf(t.dtype),
+           fmt::format("prefix {} of {}", nameOf(kind), t.str()));
   return t.lanes == 1 ? a : kernel_.intern({Prefix{kind, a}, t});
 }
 

@@ -1,7 +1,7 @@
 #include "kernel/writer.h"
 
-/// Simplification of integer and bool arithmetic. Integers wrap, so sums and products re-associate freely; comparisons and
-/// divisions only fold when both operands are known.
+/// Simplification of integer and bool arithmetic. Integers wrap, so sums and products re-associate freely; comparisons
+/// and divisions only fold when both operands are known.
 namespace tokamak::kernel {
 
 ExprId Writer::foldBinary(BinaryKind kind, ExprId a, ExprId b) {
@@ -31,8 +31,8 @@ std::optional<ExprId> Writer::simplifyBinary(BinaryKind kind, ExprId a, ExprId b
   }
 }
 
-/// Constants go right and gather: (x + 1) + (y + 2) is (x + y) + 3. What is added to a ramp moves into its base, so that an
-/// index made of vectors is still seen to be contiguous.
+/// Constants go right and gather: (x + 1) + (y + 2) is (x + y) + 3. What is added to a ramp moves into its base, so
+/// that an index made of vectors is still seen to be contiguous.
 std::optional<ExprId> Writer::simplifyAddition(ExprId a, ExprId b) {
   if (asConstant(a)) std::swap(a, b);
   const ValueType t = type(a);
