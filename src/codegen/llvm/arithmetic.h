@@ -35,6 +35,9 @@ llvm::Value* emitPrefix(Builder& b, BinaryKind kind, DType dtype, llvm::Value* a
 llvm::Value* emitRamp(Builder& b, llvm::Value* base, int lanes);
 /// Word `index` mod 4 of a Philox-4x32-10 block, as graph::Random defines it. All operands i64.
 llvm::Value* emitPhilox(Builder& b, llvm::Value* seed, llvm::Value* offset, llvm::Value* index);
+/// The same for `lanes` indices from `base` (scalar) on. Four neighbours share a block: where base is a multiple of 4, found at run
+/// time, each block is computed once. Moves the insertion point to a new block.
+llvm::Value* emitPhiloxRun(Builder& b, llvm::Value* seed, llvm::Value* offset, llvm::Value* base, int lanes);
 
 namespace detail {
 llvm::Value* emitIntegerUnary(Builder& b, UnaryKind kind, DType dtype, llvm::Value* a);

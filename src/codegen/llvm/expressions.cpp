@@ -72,7 +72,13 @@ llvm::Value* FunctionEmitter::emitNode(const Expr& expr) {
       llvm::Value* a = get(e.a);
       return a->getType()->isVectorTy() ? b.CreateExtractElement(a, e.lane) : a;
     }
-    llvm::Value* operator()(const Philox& e) const { return emitPhilox(b, get(e.seed), get(e.offset), get(e.index)); }
+    llvm::Value* operator()(const Philox& e) const {
+      llvm::Value* seed = get(e.seed);
+      llvm::Value* offset = get(e.offset);
+      const auto* run = std::get_if<Ramp>(&self.kernel_.expr(e.index).node);
+      if (run && type.lanes > 1) return emitPhiloxRun(b, seed, offset, self.value(run->base), type.lanes);
+      return emitPhilox(b, seed, offset, get(e.index));
+    }
   };
   return std::visit(Emit{*this, type, b_}, expr.node);
 }

@@ -73,33 +73,4 @@ llvm::Value* emitRamp(Builder& b, llvm::Value* base, int lanes) {
   return b.CreateAdd(splat(b, base, lanes), llvm::ConstantVector::get(steps));
 }
 
-llvm::Value* emitPhilox(Builder& b, llvm::Value* seed, llvm::Value* offset, llvm::Value* index) {
-  const int lanes = lanesOf(index);
-  llvm::Type* type = index->getType();
-  // Words live in 64-bit lanes with a clear upper half: a product of two is then one vpmuludq.
-  auto number = [&](uint64_t value) { return llvm::ConstantInt::get(type, value); };
-  auto low = [&](llvm::Value* v) { return b.CreateAnd(v, number(0xffffffff)); };
-  auto high = [&](llvm::Value* v) { return b.CreateLShr(v, number(32)); };
-  seed = splat(b, seed, lanes);
-  offset = splat(b, offset, lanes);
-  llvm::Value* block = b.CreateLShr(index, number(2));
-  llvm::Value* word[4] = {low(block), high(block), low(offset), high(offset)};
-  llvm::Value* key[2] = {low(seed), high(seed)};
-  for (int round = 0; round < 10; ++round) {
-    llvm::Value* first = b.CreateMul(word[0], number(0xD2511F53));
-    llvm::Value* second = b.CreateMul(word[2], number(0xCD9E8D57));
-    llvm::Value* next0 = b.CreateXor(b.CreateXor(high(second), word[1]), key[0]);
-    llvm::Value* next2 = b.CreateXor(b.CreateXor(high(first), word[3]), key[1]);
-    word[0] = next0;
-    word[1] = low(second);
-    word[2] = next2;
-    word[3] = low(first);
-    key[0] = low(b.CreateAdd(key[0], number(0x9E3779B9)));
-    key[1] = low(b.CreateAdd(key[1], number(0xBB67AE85)));
-  }
-  auto bit = [&](int i) { return b.CreateICmpNE(b.CreateAnd(index, number(1u << i)), number(0)); };
-  llvm::Value* isOdd = bit(0);
-  return b.CreateSelect(bit(1), b.CreateSelect(isOdd, word[3], word[2]), b.CreateSelect(isOdd, word[1], word[0]));
-}
-
 }  // namespace tokamak::codegen

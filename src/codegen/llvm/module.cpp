@@ -93,6 +93,8 @@ llvm::Function* KernelContext::makeFunction(llvm::FunctionType* type, const std:
   const std::string bits = std::to_string(target.vectorBytes * 8);
   function->addFnAttr("prefer-vector-width", bits);
   function->addFnAttr("min-legal-vector-width", bits);
+  // A caller built with -fsanitize=function reads the bytes in front of what it calls, which may be the first of its page.
+  function->setPrefixData(llvm::ConstantAggregateZero::get(llvm::ArrayType::get(llvm::Type::getInt64Ty(module.getContext()), 2)));
   llvm::BasicBlock::Create(module.getContext(), "entry", function);
   return function;
 }
