@@ -42,7 +42,7 @@ Diagnostic mismatch(const Graph& graph, const Equation& equation, const DimBindi
   const TensorType& type = graph.type(equation.input);
   std::string known;
   for (const auto& [name, value] : dims) known += fmt::format("{}{} = {}", known.empty() ? " with " : ", ", name, value);
-  return {"T0304", graph.node(equation.input).location,
+  return {"T0313", graph.node(equation.input).location,
           fmt::format("input {} has extent {} on axis {}, which does not fit {}{}", graph.label(equation.input),
                       equation.actual, equation.axis, type.str(), known),
           fmt::format("pass an array whose axis {} is {}", equation.axis, type.shape[equation.axis].str())};
@@ -70,7 +70,7 @@ Result<bool> settle(const Graph& graph, const Equation& equation, DimBindings& d
 
 Result<std::vector<Equation>> equationsOf(const Graph& graph, const std::vector<std::vector<int64_t>>& shapes) {
   if (shapes.size() != graph.inputs().size())
-    return Diagnostic{"T0301", {}, fmt::format("{} inputs given; graph @{} takes {}", shapes.size(), graph.name,
+    return Diagnostic{"T0310", {}, fmt::format("{} inputs given; graph @{} takes {}", shapes.size(), graph.name,
                                                graph.inputs().size()),
                       "pass one array for each input of the graph's header, in its order"};
   std::vector<Equation> equations;
@@ -78,7 +78,7 @@ Result<std::vector<Equation>> equationsOf(const Graph& graph, const std::vector<
     const ValueId input = graph.inputs()[i];
     const TensorType& type = graph.type(input);
     if (shapes[i].size() != type.rank())
-      return Diagnostic{"T0303", graph.node(input).location,
+      return Diagnostic{"T0312", graph.node(input).location,
                         fmt::format("input {} has shape [{}]; {} has rank {}", graph.label(input),
                                     fmt::join(shapes[i], ", "), type.str(), type.rank()),
                         fmt::format("pass an array of rank {}", type.rank())};
@@ -96,7 +96,7 @@ Result<> checkExtents(const Graph& graph, const DimBindings& dims) {
       if (auto c = extent.constant(); c && *c >= 0) continue;
       const auto value = extent.eval(dims);
       if (!value || *value < 0)
-        return Diagnostic{"T0306", graph.node(id).location,
+        return Diagnostic{"T0317", graph.node(id).location,
                           fmt::format("{}: extent {} of {} {}", graph.label(id), extent.str(), graph.type(id).str(),
                                       value ? fmt::format("is {}", *value) : "has no value: " + value.error().message),
                           "give dimensions under which every extent is 0 or more"};
@@ -120,7 +120,7 @@ Result<DimBindings> bindDims(const Graph& graph, const std::vector<std::vector<i
     waiting = std::move(later);
   }
   if (!waiting.empty())
-    return Diagnostic{"T0305", graph.node(waiting[0].input).location,
+    return Diagnostic{"T0315", graph.node(waiting[0].input).location,
                       fmt::format("the shapes of the inputs do not determine {} of input {}", waiting[0].extent.str(),
                                   graph.label(waiting[0].input)),
                       "let each symbol stand alone as some input's extent"};

@@ -141,7 +141,7 @@ Result<Value> apply(const CrossEntropy& op, const Call& call) {
     const double norm = top + std::log(exps);
     for (int64_t c = 0; c < classes; ++c) total += norm - x[c];
     const int64_t index = target.ints[row] < 0 ? target.ints[row] + classes : target.ints[row];
-    if (classes == 0) return call.error("T0310", "cross-entropy over no classes", "give the logits a class axis above 0");
+    if (classes == 0) return call.error("T0321", "cross-entropy over no classes", "give the logits a class axis above 0");
     double loss = norm - x[std::clamp<int64_t>(index, 0, classes - 1)];
     if (op.smoothing != 0) loss = (1 - op.smoothing) * loss + op.smoothing * total / static_cast<double>(classes);
     sum += loss;

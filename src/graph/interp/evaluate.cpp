@@ -82,7 +82,7 @@ class Evaluation {
     for (int64_t extent : call.shape) bytes *= static_cast<double>(extent);
     for (const Value& value : values_) bytes += 8.0 * static_cast<double>(value.size());
     if (bytes <= memoryLimit()) return Unit{};
-    return call.error("T0306", fmt::format("{} does not fit in memory", graph_.type(call.id).str()),
+    return call.error("T0317", fmt::format("{} does not fit in memory", graph_.type(call.id).str()),
                       "give smaller dimensions");
   }
 
@@ -97,7 +97,7 @@ Result<> checkDTypes(const Graph& graph, const std::vector<Array>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueId id = graph.inputs()[i];
     if (inputs[i].dtype() != graph.type(id).dtype)
-      return Diagnostic{"T0302", graph.node(id).location,
+      return Diagnostic{"T0311", graph.node(id).location,
                         fmt::format("input {} is {}; the graph takes {}", graph.label(id), nameOf(inputs[i].dtype()),
                                     graph.type(id).str()),
                         fmt::format("convert the array to {}", nameOf(graph.type(id).dtype))};
@@ -121,7 +121,7 @@ Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<Array>
     for (ValueId output : graph.outputs()) outputs.push_back(evaluation.output(output));
     return outputs;
   } catch (const std::bad_alloc&) {
-    return Diagnostic{"T0306", {}, fmt::format("graph @{} does not fit in memory", graph.name), "give smaller dimensions"};
+    return Diagnostic{"T0317", {}, fmt::format("graph @{} does not fit in memory", graph.name), "give smaller dimensions"};
   }
 }
 

@@ -18,7 +18,7 @@ int64_t resolve(int64_t index, int64_t count) {
 }
 
 Diagnostic emptyAxis(const Call& call) {
-  return call.error("T0310", "reads from an axis of extent 0", "give the indexed axis an extent above 0");
+  return call.error("T0321", "reads from an axis of extent 0", "give the indexed axis an extent above 0");
 }
 
 template <class T>

@@ -94,7 +94,7 @@ Result<Value> apply(const Reduce& op, const Call& call) {
   const bool position = op.kind == ReduceKind::argmax || op.kind == ReduceKind::argmin;
   const bool greater = op.kind == ReduceKind::max || op.kind == ReduceKind::argmax;
   if ((extreme || position) && folding.count() == 0 && out.size() > 0)
-    return call.error("T0308", fmt::format("{} of no elements: a folded extent is 0", nameOf(op.kind)),
+    return call.error("T0319", fmt::format("{} of no elements: a folded extent is 0", nameOf(op.kind)),
                       "give the folded axes extents above 0");
 
   folding.forEachResult([&](int64_t result, int64_t base) {

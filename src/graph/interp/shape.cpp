@@ -75,7 +75,7 @@ Result<Value> apply(const Broadcast& op, const Call& call) {
 Result<Value> apply(const Reshape&, const Call& call) {
   Value out = call.operand(0);
   if (countOf(call.shape) != out.size())
-    return call.error("T0307", fmt::format("reshape of {} elements into {}", out.size(), countOf(call.shape)),
+    return call.error("T0318", fmt::format("reshape of {} elements into {}", out.size(), countOf(call.shape)),
                       "give dimensions under which both shapes hold the same number of elements");
   out.shape = call.shape;
   return out;
@@ -101,7 +101,7 @@ Result<Value> apply(const Slice& op, const Call& call) {
     const int64_t step = op.stride.empty() ? 1 : op.stride[i];
     const int64_t last = start[i] + (call.shape[i] - 1) * step;
     if (call.shape[i] > 0 && (start[i] < 0 || last >= x.shape[i]))
-      return call.error("T0309", fmt::format("slice reads elements {} to {} of axis {}, which has {}", start[i], last, i,
+      return call.error("T0320", fmt::format("slice reads elements {} to {} of axis {}, which has {}", start[i], last, i,
                                              x.shape[i]),
                         "give dimensions under which the slice lies within its operand");
     base += start[i] * strides[i];

@@ -129,7 +129,7 @@ Result<Value> apply(const AdaptivePool& op, const Call& call) {
   Value out = call.result();
   const Planes planes(x.shape, call.shape, static_cast<size_t>(op.spatial));
   if (planes.inSize == 0 && out.size() > 0)
-    return call.error("T0308", "adaptive pooling of no elements", "give the pooled axes extents above 0");
+    return call.error("T0319", "adaptive pooling of no elements", "give the pooled axes extents above 0");
   if (isFloat(x.dtype)) poolAdaptively(op.kind, planes, x.floats, out.floats, out.ints);
   else poolAdaptively(op.kind, planes, x.ints, out.ints, out.ints);
   return out;
@@ -141,7 +141,7 @@ Result<Value> apply(const Resize& op, const Call& call) {
   const auto k = static_cast<size_t>(op.spatial);
   const Planes planes(x.shape, call.shape, k);
   if (planes.inSize == 0 && out.size() > 0)
-    return call.error("T0308", "resize of no elements", "give the resized axes extents above 0");
+    return call.error("T0319", "resize of no elements", "give the resized axes extents above 0");
   std::vector<std::vector<Sample>> samples(k);
   for (size_t axis = 0; axis < k; ++axis)
     for (int64_t o = 0; o < planes.out[axis]; ++o)
