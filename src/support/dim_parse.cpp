@@ -33,7 +33,7 @@ class DimParser {
     return {"T0105",
             {{}, 1, static_cast<int>(at) + 1},
             "the dimension expression is too large",
-            "name a part of it by a symbol of its own; coefficients must fit in 64 bits"};
+            "numbers have 64 bits; name a long part by a symbol of its own"};
   }
 
   void skipSpace() {

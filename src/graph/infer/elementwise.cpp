@@ -1,21 +1,40 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "graph/infer/site.h"
 
 namespace tokamak::infer {
 
 namespace {
 
+/// Whether every extent of `from` that is not 1 stands, in order, among those of `to`: a broadcast can then be written.
+bool broadcasts(const Shape& from, const Shape& to) {
+  size_t at = 0;
+  for (const Dim& extent : from) {
+    while (at < to.size() && !extent.is(1) && to[at] != extent) ++at;
+    if (at++ >= to.size()) return false;
+  }
+  return from.size() <= to.size();
+}
+
+std::string shapeHint(const Site& site, size_t a, size_t b) {
+  const Shape &x = site.operand(a).shape, &y = site.operand(b).shape;
+  if (broadcasts(y, x)) return fmt::format("insert a broadcast of {} to {}", site.label(b), str(x));
+  if (broadcasts(x, y)) return fmt::format("insert a broadcast of {} to {}", site.label(a), str(y));
+  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i)
+    if (x[i] != y[i] && !(x[i].isConst() && y[i].isConst()))
+      return fmt::format("if {} and {} are always one size, write them alike in the inputs' shapes", x[i].str(),
+                         y[i].str());
+  return "insert a reshape, slice or broadcast that makes them equal";
+}
+
 /// The same shape everywhere; broadcasts are written out.
 Result<> expectOneShape(const Site& site) {
-  for (size_t i = 1; i < site.count(); ++i) {
-    const TensorType &a = site.operand(0), &b = site.operand(i);
-    if (a.shape == b.shape) continue;
-    const size_t smaller = a.rank() < b.rank() ? 0 : i;
-    const Shape& target = smaller == 0 ? b.shape : a.shape;
-    return site.fail("T0203", fmt::format("{} and {} have different shapes", site.show(0), site.show(i)),
-                     fmt::format("insert a broadcast of {} to {}", site.label(smaller), str(target)));
-  }
+  for (size_t i = 1; i < site.count(); ++i)
+    if (site.operand(0).shape != site.operand(i).shape)
+      return site.fail("T0203", fmt::format("{} and {} have different shapes", site.show(0), site.show(i)),
+                       shapeHint(site, 0, i));
   return Unit{};
 }
 

@@ -177,9 +177,10 @@ class GraphParser {
     for (const Attribute& attribute : attributes) {
       const std::string_view wanted = attribute.name->text;
       if (std::find(names.begin(), names.end(), wanted) == names.end())
-        return cursor_.fail("T0107", *attribute.name,
-                            fmt::format("{} has no attribute {}", mnemonicOf(op), cursor_.describe(*attribute.name)),
-                            names.empty() ? "it has none" : "it has " + orList(names));
+        return cursor_.fail(
+            "T0107", *attribute.name,
+            fmt::format("{} has no attribute {}", mnemonicOf(op), cursor_.describe(*attribute.name)),
+            names.empty() ? "it has none" : fmt::format("its attributes are {}", fmt::join(names, ", ")));
       if (std::find(seen.begin(), seen.end(), wanted) != seen.end())
         return cursor_.fail("T0107", *attribute.name, fmt::format("{} is given twice", wanted), "keep one of them");
       seen.push_back(wanted);
