@@ -118,6 +118,8 @@ class MatMulCall {
   virtual Result<> prepare(const MatMulDims& dims) const = 0;
   /// Buffers: a, b, [bias], operands of postOps in order, c. c overlaps none of the others.
   virtual Result<> run(const MatMulDims& dims, std::span<void* const> buffers) const = 0;
+  /// What the library calls the code it runs for these extents, for reports.
+  virtual Result<std::string> implementation(const MatMulDims& dims) const = 0;
 };
 
 class ConvCall {
@@ -127,16 +129,20 @@ class ConvCall {
   virtual Result<> prepare(const ConvDims& dims) const = 0;
   /// Buffers: a, w, [bias], operands of postOps in order, c.
   virtual Result<> run(const ConvDims& dims, std::span<void* const> buffers) const = 0;
+  virtual Result<std::string> implementation(const ConvDims& dims) const = 0;
 };
 
 /// Spatial extent of a convolution's result; zero or less when the kernel does not fit.
 int64_t convExtent(const ConvDesc& desc, const ConvDims& dims, int axis);
+
+class ScratchSource;  // library/scratch.h
 
 struct LibraryOptions {
   std::string path;  // of libdnnl.so.3, or of the folder it is in; empty: look in the usual places
   std::vector<std::string>
       searchFolders;          // looked in after `path` and before the usual places ($TOKAMAK_ONEDNN: driver)
   int cachedPrimitives = 64;  // a call object keeps this many extents
+  std::shared_ptr<ScratchSource> scratch;  // where calls' scratch comes from; null: memory each thread keeps
 };
 
 /// One library, opened. Safe from many threads; calls keep it open.

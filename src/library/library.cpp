@@ -1,0 +1,121 @@
+#include "library/library.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#if __has_include("oneapi/dnnl/dnnl.h")
+#include "library/onednn_conv.h"
+#include "library/onednn_matmul.h"
+#define TK_HAS_ONEDNN 1
+#endif
+
+namespace tokamak::library {
+
+int64_t convExtent(const ConvDesc& desc, const ConvDims& dims, int axis) {
+  const int64_t padded = dims.input[axis] + desc.low[axis] + desc.high[axis];
+  const int64_t reach = (dims.kernel[axis] - 1) * desc.dilation[axis] + 1;
+  return padded < reach ? (padded == reach - 1 ? 0 : -1) : (padded - reach) / desc.stride[axis] + 1;
+}
+
+namespace {
+
+/// Where there is no library: every question is answered with the reason.
+class MissingLibrary final : public Library {
+ public:
+  explicit MissingLibrary(std::string reason) : reason_(std::move(reason)) {}
+  Decision available() const override { return Decision::no(reason_); }
+  std::string version() const override { return {}; }
+  std::string path() const override { return {}; }
+  Decision accepts(const MatMulDesc&) const override { return Decision::no(reason_); }
+  Decision accepts(const ConvDesc&) const override { return Decision::no(reason_); }
+  Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc&) const override { return missing(); }
+  Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc&) const override { return missing(); }
+
+ private:
+  Diagnostic missing() const { return {"T0700", {}, reason_, "compile without the library tier"}; }
+  std::string reason_;
+};
+
+#ifdef TK_HAS_ONEDNN
+
+class OneDnnLibrary final : public Library {
+ public:
+  explicit OneDnnLibrary(std::shared_ptr<const OneDnn> lib) : lib_(std::move(lib)) {}
+  Decision available() const override { return Decision::yes(); }
+  std::string version() const override { return lib_->api->version(); }
+  std::string path() const override { return lib_->api->path; }
+  Decision accepts(const MatMulDesc& desc) const override { return OneDnnMatMul::accepts(lib_, desc); }
+  Decision accepts(const ConvDesc& desc) const override { return OneDnnConv::accepts(lib_, desc); }
+  Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc& desc) const override {
+    return std::shared_ptr<const MatMulCall>(std::make_shared<OneDnnMatMul>(lib_, desc));
+  }
+  Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc& desc) const override {
+    return std::shared_ptr<const ConvCall>(std::make_shared<OneDnnConv>(lib_, desc));
+  }
+
+ private:
+  std::shared_ptr<const OneDnn> lib_;
+};
+
+constexpr const char* kFile = "libdnnl.so.3";
+
+/// Files to try, in order. A bare name is looked up as the system does.
+std::vector<std::string> candidates(const LibraryOptions& options) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  auto inFolder = [&](const std::string& place) {
+    return fs::is_directory(place, ignored) ? place + "/" + kFile : place;
+  };
+  if (!options.path.empty()) return {inFolder(options.path)};
+  std::vector<std::string> files;
+  for (const std::string& folder : options.searchFolders) files.push_back(inFolder(folder));
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  if (!program.empty()) {
+    files.push_back((program.parent_path() / kFile).string());
+    files.push_back((program.parent_path().parent_path() / "lib" / kFile).string());
+  }
+#ifdef TOKAMAK_ONEDNN_FOLDER
+  files.push_back(std::string(TOKAMAK_ONEDNN_FOLDER) + "/" + kFile);
+#endif
+  files.emplace_back(kFile);
+  return files;
+}
+
+std::shared_ptr<const Library> openOneDnn(const LibraryOptions& options) {
+  std::string tried;
+  for (const std::string& file : candidates(options)) {
+    std::string reason = "no such file";
+    const bool bare = file.find('/') == std::string::npos;
+    auto api = bare || access(file.c_str(), R_OK) == 0 ? OneDnnApi::load(file, reason) : nullptr;
+    tried += fmt::format("{}{} ({})", tried.empty() ? "" : ", ", file, reason);
+    if (!api) continue;
+    dnnl_engine_t engine = nullptr;
+    if (api->dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) {
+      tried += " (makes no CPU engine)";
+      continue;
+    }
+    auto lib = std::make_shared<OneDnn>();
+    lib->engine = {engine, api->dnnl_engine_destroy};
+    lib->api = std::move(api);
+    lib->options = options;
+    return std::make_shared<OneDnnLibrary>(std::move(lib));
+  }
+  return std::make_shared<MissingLibrary>(
+      fmt::format("oneDNN is not here: looked in {}; pip install onednn-cpu-gomp==2023.2.0", tried));
+}
+
+#endif
+
+}  // namespace
+
+std::shared_ptr<const Library> Library::open(const LibraryOptions& options) {
+#ifdef TK_HAS_ONEDNN
+  return openOneDnn(options);
+#else
+  return std::make_shared<MissingLibrary>("oneDNN's headers were not there when this was built");
+#endif
+}
+
+}  // namespace tokamak::library

@@ -1,0 +1,246 @@
+#if __has_include("oneapi/dnnl/dnnl.h")
+#include "library/onednn_conv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "library/post_op.h"
+
+namespace tokamak::library {
+
+namespace {
+
+int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+std::vector<int64_t> spatialShape(int64_t first, int64_t second, std::span<const int64_t> spatial) {
+  std::vector<int64_t> shape = {first, second};
+  shape.insert(shape.end(), spatial.begin(), spatial.end());
+  return shape;
+}
+
+std::vector<int64_t> resultShape(const ConvDesc& desc, const ConvDims& dims) {
+  std::vector<int64_t> shape = {dims.batch, dims.outChannels};
+  for (int axis = 0; axis < desc.spatialRank; ++axis) shape.push_back(convExtent(desc, dims, axis));
+  return shape;
+}
+
+bool sums(const ConvDesc& desc) {
+  return std::ranges::any_of(desc.postOps, [](const PostOp& op) { return op.kind == PostOpKind::sum; });
+}
+
+/// Extents on which `accepts` tries a convolution.
+ConvDims sampleDims(const ConvDesc& desc) {
+  ConvDims dims{1, 32 * desc.groups, 32 * desc.groups, {}, {}};
+  for (int axis = 0; axis < desc.spatialRank; ++axis)
+    dims.input[axis] = 4 * desc.dilation[axis] + 15, dims.kernel[axis] = 3;
+  return dims;
+}
+
+}  // namespace
+
+OneDnnConv::OneDnnConv(std::shared_ptr<const OneDnn> lib, ConvDesc desc)
+    : lib_(std::move(lib)), desc_(std::move(desc)), prepared_(lib_->options.cachedPrimitives) {}
+
+Decision OneDnnConv::accepts(const std::shared_ptr<const OneDnn>& lib, const ConvDesc& desc) {
+  if (oneDnnType(desc.dtype) == dnnl_data_type_undef)
+    return Decision::no(fmt::format("conv of {}: oneDNN is used for f32, bf16 and f16", nameOf(desc.dtype)));
+  if (desc.spatialRank < 1 || desc.spatialRank > 3)
+    return Decision::no(fmt::format("conv over {} axes", desc.spatialRank));
+  for (int axis = 0; axis < desc.spatialRank; ++axis)
+    if (desc.low[axis] < 0 || desc.high[axis] < 0 || desc.stride[axis] < 1 || desc.dilation[axis] < 1)
+      return Decision::no("conv has negative padding, or a stride or dilation below one");
+  for (const PostOp& op : desc.postOps)
+    if (hasOperand(op.kind) && op.broadcast == Broadcast::column)
+      return Decision::no(fmt::format("conv with post-op {} broadcast by column", nameOf(op.kind)));
+  const OneDnnConv probe(lib, desc);
+  auto made = probe.find(sampleDims(desc));
+  if (!made) return Decision::no(made.error().message);
+  if ((*made)->primitive->isReference())
+    return Decision::no(fmt::format("oneDNN has only slow reference code for this {} conv here", nameOf(desc.dtype)));
+  return Decision::yes();
+}
+
+Result<> OneDnnConv::check(const ConvDims& dims) const {
+  bool good = dims.batch >= 0 && dims.channels >= 0 && dims.outChannels >= 0 && desc_.groups > 0 &&
+              dims.channels % desc_.groups == 0 && dims.outChannels % desc_.groups == 0;
+  for (int axis = 0; axis < desc_.spatialRank; ++axis)
+    good = good && dims.input[axis] >= 0 && dims.kernel[axis] >= 1 && convExtent(desc_, dims, axis) >= 0;
+  if (good) return Unit{};
+  return Diagnostic{"T0702",
+                    {},
+                    fmt::format("conv of batch {}, channels {} to {} in {} groups, input [{}], kernel [{}]", dims.batch,
+                                dims.channels, dims.outChannels, desc_.groups,
+                                fmt::join(dims.input.begin(), dims.input.begin() + desc_.spatialRank, ", "),
+                                fmt::join(dims.kernel.begin(), dims.kernel.begin() + desc_.spatialRank, ", ")),
+                    "the kernel must fit into the padded input, and channels must divide by groups"};
+}
+
+bool OneDnnConv::knownEmpty(const ConvDims& dims) const {
+  return std::ranges::any_of(resultShape(desc_, dims), [](int64_t extent) { return extent == 0; });
+}
+
+/// Arguments in the order of the call's buffers, as the caller lays them out.
+Result<std::vector<OneDnnConv::Argument>> OneDnnConv::describe(const ConvDims& d) const {
+  std::vector<Argument> arguments;
+  auto add = [&](int arg, std::vector<int64_t> shape, DType dtype) -> Result<> {
+    Argument& argument = arguments.emplace_back();
+    argument.arg = arg;
+    TK_TRY(argument.plain, makeMemoryDesc(*lib_, shape, dtype, denseStrides(shape)));
+    return Unit{};
+  };
+  const std::span<const int64_t> input(d.input.data(), desc_.spatialRank), kernel(d.kernel.data(), desc_.spatialRank);
+  TK_RETURN_IF_ERROR(add(DNNL_ARG_SRC, spatialShape(d.batch, d.channels, input), desc_.dtype));
+  std::vector<int64_t> weights = spatialShape(d.outChannels / desc_.groups, d.channels / desc_.groups, kernel);
+  if (desc_.groups > 1) weights.insert(weights.begin(), desc_.groups);
+  TK_RETURN_IF_ERROR(add(DNNL_ARG_WEIGHTS, weights, desc_.dtype));
+  if (desc_.bias) TK_RETURN_IF_ERROR(add(DNNL_ARG_BIAS, {d.outChannels}, desc_.biasType));
+  for (size_t i = 0; i < desc_.postOps.size(); ++i) {
+    const PostOp& op = desc_.postOps[i];
+    if (!hasOperand(op.kind)) continue;
+    std::vector<int64_t> shape = resultShape(desc_, d);
+    if (op.broadcast != Broadcast::none) {
+      std::fill(shape.begin(), shape.end(), 1);
+      if (op.broadcast == Broadcast::row) shape[1] = d.outChannels;
+    }
+    TK_RETURN_IF_ERROR(add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, shape, op.dtype));
+  }
+  TK_RETURN_IF_ERROR(add(DNNL_ARG_DST, resultShape(desc_, d), desc_.dtype));
+  return arguments;
+}
+
+/// Compares what the primitive chose with what the caller has, and plans the reorders between them.
+Result<> OneDnnConv::reorder(Prepared& prepared) const {
+  const OneDnnApi& api = *lib_->api;
+  int64_t scratch = prepared.primitive->scratchBytes(), copies = 0;
+  for (Argument& argument : prepared.arguments) {
+    const auto chosen = prepared.primitive->argumentDesc(dnnl_query_exec_arg_md, argument.arg);
+    prepared.primitive->addArgument(argument.arg, chosen);
+    if (api.dnnl_memory_desc_equal(chosen, argument.plain.get())) continue;
+    argument.packed = argument.arg == DNNL_ARG_WEIGHTS && desc_.constantWeights;
+    if (argument.packed) continue;
+    const bool result = argument.arg == DNNL_ARG_DST;
+    if (!result || sums(desc_)) { TK_TRY(argument.in, makeReorder(lib_, argument.plain.get(), chosen)); }
+    if (result) { TK_TRY(argument.out, makeReorder(lib_, chosen, argument.plain.get())); }
+    for (const auto* r : {argument.in.get(), argument.out.get()})
+      if (r) scratch = std::max(scratch, r->scratchBytes());
+    argument.bytes = static_cast<int64_t>(api.dnnl_memory_desc_get_size(chosen));
+    argument.offset = copies;
+    copies += alignUp(argument.bytes);
+  }
+  scratch = alignUp(scratch);
+  for (Argument& argument : prepared.arguments) argument.offset += scratch;
+  prepared.scratchBytes = scratch + copies;
+  return Unit{};
+}
+
+Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::make(const ConvDims& d, Layouts layouts) const {
+  auto prepared = std::make_shared<Prepared>();
+  TK_TRY(prepared->arguments, describe(d));
+  const auto shapeC = resultShape(desc_, d);
+  const std::span<const int64_t> input(d.input.data(), desc_.spatialRank), kernel(d.kernel.data(), desc_.spatialRank);
+  std::vector<int64_t> shapeW = spatialShape(d.outChannels / desc_.groups, d.channels / desc_.groups, kernel);
+  if (desc_.groups > 1) shapeW.insert(shapeW.begin(), desc_.groups);
+  const auto shapeA = spatialShape(d.batch, d.channels, input);
+  const bool free = layouts == Layouts::free;
+  TK_TRY(const MemoryDesc a,
+         makeMemoryDesc(*lib_, shapeA, desc_.dtype, free ? std::vector<int64_t>{} : denseStrides(shapeA)));
+  TK_TRY(const MemoryDesc w, makeMemoryDesc(*lib_, shapeW, desc_.dtype, {}));
+  TK_TRY(const MemoryDesc c,
+         makeMemoryDesc(*lib_, shapeC, desc_.dtype, free ? std::vector<int64_t>{} : denseStrides(shapeC)));
+  const int64_t channels[] = {d.outChannels}, one[] = {1};
+  TK_TRY(const MemoryDesc bias, makeMemoryDesc(*lib_, channels, desc_.biasType, one));
+
+  std::vector<MemoryDesc> operands;
+  size_t next = desc_.bias ? 3 : 2;
+  for (const PostOp& op : desc_.postOps) {
+    dnnl_memory_desc_t copy = nullptr;
+    if (hasOperand(op.kind)) {
+      const Argument& argument = prepared->arguments[next++];
+      if (free && op.broadcast == Broadcast::none) {
+        TK_TRY(operands.emplace_back(nullptr, nullptr), makeMemoryDesc(*lib_, shapeC, op.dtype, {}));
+        continue;
+      }
+      lib_->api->dnnl_memory_desc_clone(&copy, argument.plain.get());
+    }
+    operands.emplace_back(copy, lib_->api->dnnl_memory_desc_destroy);
+  }
+  TK_TRY(const auto attributes, makeAttributes(*lib_, desc_.postOps, operands));
+
+  std::array<int64_t, 3> holes{};
+  for (int axis = 0; axis < 3; ++axis) holes[axis] = desc_.dilation[axis] - 1;
+  dnnl_primitive_desc_t created = nullptr;
+  const dnnl_status_t status = lib_->api->dnnl_convolution_forward_primitive_desc_create(
+      &created, lib_->engine.get(), dnnl_forward_inference, dnnl_convolution_direct, a.get(), w.get(),
+      desc_.bias ? bias.get() : nullptr, c.get(), desc_.stride.data(), holes.data(), desc_.low.data(),
+      desc_.high.data(), attributes.get());
+  if (status != dnnl_success) return oneDnnError(fmt::format("{} conv", nameOf(desc_.dtype)), status);
+  TK_TRY(prepared->primitive, Primitive::create(lib_, {created, lib_->api->dnnl_primitive_desc_destroy}));
+  TK_RETURN_IF_ERROR(reorder(*prepared));
+  return std::shared_ptr<const Prepared>(std::move(prepared));
+}
+
+/// The caller's layout where oneDNN has direct code for it, else its own with reorders around it.
+Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::find(const ConvDims& dims) const {
+  if (auto found = prepared_.find(dims)) return found;
+  auto made = make(dims, Layouts::plain);
+  const std::string name = made ? (*made)->primitive->implementation() : "ref";
+  if (name.starts_with("ref") || name.starts_with("gemm")) {
+    auto other = make(dims, Layouts::free);
+    if (other && (!made || !(*other)->primitive->isReference())) made = std::move(other);
+  }
+  if (made) prepared_.insert(dims, *made);
+  return made;
+}
+
+Result<> OneDnnConv::prepare(const ConvDims& dims) const {
+  TK_RETURN_IF_ERROR(check(dims));
+  if (knownEmpty(dims) || dims.channels == 0) return Unit{};
+  TK_RETURN_IF_ERROR(find(dims));
+  return Unit{};
+}
+
+Result<std::string> OneDnnConv::implementation(const ConvDims& dims) const {
+  TK_TRY(const auto prepared, find(dims));
+  std::string name = prepared->primitive->implementation();
+  for (const Argument& argument : prepared->arguments)
+    if (argument.in || argument.out) name += fmt::format(" +reorder {}", argument.arg);
+  return name;
+}
+
+Result<> OneDnnConv::run(const ConvDims& dims, std::span<void* const> buffers) const {
+  TK_RETURN_IF_ERROR(check(dims));
+  if (knownEmpty(dims)) return Unit{};
+  if (dims.channels == 0 || std::ranges::any_of(dims.input, [](int64_t e) { return e == 0; })) {
+    const size_t first = desc_.bias ? 3 : 2;
+    int64_t plane = 1;
+    for (int axis = 0; axis < desc_.spatialRank; ++axis) plane *= convExtent(desc_, dims, axis);
+    fillWithoutProduct({dims.batch, dims.outChannels, plane, desc_.dtype, desc_.biasType},
+                       desc_.bias ? buffers[2] : nullptr, desc_.postOps,
+                       buffers.subspan(first, buffers.size() - first - 1), buffers.back());
+    return Unit{};
+  }
+  TK_TRY(const auto prepared, find(dims));
+  const Primitive& primitive = *prepared->primitive;
+  const ScratchLease scratch(lib_->scratch(), prepared->scratchBytes);
+  if (prepared->scratchBytes > 0 && !scratch.data()) return oneDnnError("conv scratch", dnnl_out_of_memory);
+  std::vector<void*> addresses(buffers.begin(), buffers.end());
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const Argument& argument = prepared->arguments[i];
+    if (argument.packed) {
+      TK_TRY(addresses[i], weights_.get(lib_, buffers[i], argument.plain.get(),
+                                        primitive.argumentDesc(dnnl_query_exec_arg_md, argument.arg)));
+    } else if (argument.in || argument.out) {
+      addresses[i] = scratch.data() + argument.offset;
+    }
+    void* const pair[] = {buffers[i], addresses[i]};
+    if (argument.in) TK_RETURN_IF_ERROR(argument.in->run(pair, scratch.data()));
+  }
+  TK_RETURN_IF_ERROR(primitive.run(addresses, scratch.data()));
+  void* const pair[] = {addresses.back(), buffers.back()};
+  if (const auto& out = prepared->arguments.back().out) TK_RETURN_IF_ERROR(out->run(pair, scratch.data()));
+  return Unit{};
+}
+
+}  // namespace tokamak::library
+#endif

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "library/onednn_primitive.h"
+#include "library/recent.h"
+
+namespace tokamak::library {
+
+/// Convolutions read and write channels first; where oneDNN is faster in a layout of its own, arguments are reordered
+/// around the primitive.
+class OneDnnConv final : public ConvCall {
+ public:
+  OneDnnConv(std::shared_ptr<const OneDnn> lib, ConvDesc desc);
+
+  static Decision accepts(const std::shared_ptr<const OneDnn>& lib, const ConvDesc& desc);
+
+  const ConvDesc& desc() const override { return desc_; }
+  Result<> prepare(const ConvDims& dims) const override;
+  Result<> run(const ConvDims& dims, std::span<void* const> buffers) const override;
+  Result<std::string> implementation(const ConvDims& dims) const override;
+
+ private:
+  /// One buffer of the call: how the caller lays it out and, where the primitive wants another layout, the way there.
+  struct Argument {
+    int arg = 0;
+    MemoryDesc plain{nullptr, nullptr};
+    std::unique_ptr<Primitive> in, out;  // reorders before and after
+    int64_t bytes = 0, offset = 0;       // of the reordered copy, in scratch
+    bool packed = false;                 // constant weights, whose copy is kept
+  };
+  struct Prepared {
+    std::unique_ptr<Primitive> primitive;
+    std::vector<Argument> arguments;
+    int64_t scratchBytes = 0;  // primitive's and reorders' first, then the copies
+  };
+  enum class Layouts { plain, free };
+
+  Result<std::shared_ptr<const Prepared>> find(const ConvDims& dims) const;
+  Result<std::shared_ptr<const Prepared>> make(const ConvDims& dims, Layouts layouts) const;
+  Result<std::vector<Argument>> describe(const ConvDims& dims) const;
+  Result<> reorder(Prepared& prepared) const;
+  bool knownEmpty(const ConvDims& dims) const;
+  Result<> check(const ConvDims& dims) const;
+
+  std::shared_ptr<const OneDnn> lib_;
+  ConvDesc desc_;
+  Recent<ConvDims, Prepared> prepared_;
+  PackedWeights weights_;
+};
+
+}  // namespace tokamak::library

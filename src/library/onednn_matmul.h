@@ -1,0 +1,46 @@
+#pragma once
+
+#include "library/onednn_primitive.h"
+#include "library/recent.h"
+
+namespace tokamak::library {
+
+class OneDnnMatMul final : public MatMulCall {
+ public:
+  OneDnnMatMul(std::shared_ptr<const OneDnn> lib, MatMulDesc desc);
+
+  /// Whether oneDNN has code for this on this machine, seen on sample extents.
+  static Decision accepts(const std::shared_ptr<const OneDnn>& lib, const MatMulDesc& desc);
+
+  const MatMulDesc& desc() const override { return desc_; }
+  Result<> prepare(const MatMulDims& dims) const override;
+  Result<> run(const MatMulDims& dims, std::span<void* const> buffers) const override;
+  /// The implementation chosen for these extents, for tests and reports.
+  Result<std::string> implementation(const MatMulDims& dims) const override;
+
+ private:
+  struct Prepared {
+    std::unique_ptr<Primitive> primitive;
+    MemoryDesc plainB{nullptr, nullptr};
+    bool packed = false;
+  };
+  struct Layout {
+    int64_t n, k;
+    MemoryDesc desc;
+  };
+
+  MatMulDims collapse(MatMulDims dims) const;
+  Result<std::shared_ptr<const Prepared>> find(const MatMulDims& dims) const;
+  Result<std::shared_ptr<const Prepared>> make(const MatMulDims& dims) const;
+  Result<MemoryDesc> weightsDesc(const MatMulDims& dims, std::span<const int64_t> shape) const;
+  void rememberLayout(const MatMulDims& dims, const_dnnl_memory_desc_t desc) const;
+
+  std::shared_ptr<const OneDnn> lib_;
+  MatMulDesc desc_;
+  Recent<MatMulDims, Prepared> prepared_;
+  PackedWeights weights_;
+  mutable std::mutex layoutsMutex_;
+  mutable std::vector<Layout> layouts_;  // in which b was packed so far
+};
+
+}  // namespace tokamak::library

@@ -1,0 +1,88 @@
+#include "library/post_op.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tokamak::library {
+
+float loadFloat(const void* data, DType dtype, int64_t index) {
+  if (dtype == DType::f32) return static_cast<const float*>(data)[index];
+  const uint16_t bits = static_cast<const uint16_t*>(data)[index];
+  return dtype == DType::bf16 ? bfloatToFloat(bits) : halfToFloat(bits);
+}
+
+void storeFloat(void* data, DType dtype, int64_t index, float value) {
+  if (dtype == DType::f32)
+    static_cast<float*>(data)[index] = value;
+  else
+    static_cast<uint16_t*>(data)[index] = dtype == DType::bf16 ? floatToBfloat(value) : floatToHalf(value);
+}
+
+float applyPostOp(const PostOp& op, float x, float operand) {
+  auto clamp01 = [](float v) { return v < 0 ? 0.0f : v > 1 ? 1.0f : v; };
+  auto softplus = [](float v) { return std::max(v, 0.0f) + std::log1p(std::exp(-std::fabs(v))); };
+  switch (op.kind) {
+    case PostOpKind::relu: return x < 0 ? 0.0f : x;
+    case PostOpKind::leaky_relu: return x < 0 ? op.alpha * x : x;
+    case PostOpKind::elu: return x < 0 ? op.alpha * std::expm1(x) : x;
+    case PostOpKind::gelu_erf: return 0.5f * x * (1 + std::erf(x * 0.70710678f));
+    case PostOpKind::gelu_tanh: return 0.5f * x * (1 + std::tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+    case PostOpKind::tanh: return std::tanh(x);
+    case PostOpKind::sigmoid: return 1 / (1 + std::exp(-x));
+    case PostOpKind::swish: return x / (1 + std::exp(-op.alpha * x));
+    case PostOpKind::exp: return std::exp(x);
+    case PostOpKind::abs: return std::fabs(x);
+    case PostOpKind::sqrt: return std::sqrt(x);
+    case PostOpKind::square: return x * x;
+    case PostOpKind::linear: return op.alpha * x + op.beta;
+    case PostOpKind::clip: return x < op.alpha ? op.alpha : x > op.beta ? op.beta : x;
+    case PostOpKind::hardswish: return x * clamp01(op.alpha * x + op.beta);
+    case PostOpKind::hardsigmoid: return clamp01(op.alpha * x + op.beta);
+    case PostOpKind::mish: return x * std::tanh(softplus(x));
+    case PostOpKind::softplus: return softplus(op.alpha * x) / op.alpha;
+    case PostOpKind::add: return x + operand;
+    case PostOpKind::mul: return x * operand;
+    case PostOpKind::sub: return x - operand;
+    case PostOpKind::div: return x / operand;
+    case PostOpKind::max: return x > operand || std::isnan(x) ? x : operand;
+    case PostOpKind::min: return x < operand || std::isnan(x) ? x : operand;
+    case PostOpKind::sum: return x + op.alpha * operand;
+  }
+  return x;
+}
+
+namespace {
+
+int64_t operandIndex(const EmptyProduct& shape, Broadcast broadcast, int64_t row, int64_t column, int64_t inPlane) {
+  switch (broadcast) {
+    case Broadcast::none: return (row * shape.columns + column) * shape.plane + inPlane;
+    case Broadcast::row: return column;
+    case Broadcast::column: return row;
+    case Broadcast::scalar: return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void fillWithoutProduct(const EmptyProduct& shape, const void* bias, std::span<const PostOp> postOps,
+                        std::span<void* const> operands, void* result) {
+  for (int64_t row = 0; row < shape.rows; ++row)
+    for (int64_t column = 0; column < shape.columns; ++column)
+      for (int64_t p = 0; p < shape.plane; ++p) {
+        const int64_t at = operandIndex(shape, Broadcast::none, row, column, p);
+        float value = bias ? loadFloat(bias, shape.biasType, column) : 0.0f;
+        size_t next = 0;
+        for (const PostOp& op : postOps) {
+          float operand = 0;
+          if (op.kind == PostOpKind::sum) operand = loadFloat(result, shape.result, at);
+          if (hasOperand(op.kind))
+            operand = loadFloat(operands[next++], op.dtype, operandIndex(shape, op.broadcast, row, column, p));
+          value = applyPostOp(op, value, operand);
+        }
+        storeFloat(result, shape.result, at, value);
+      }
+}
+
+}  // namespace tokamak::library

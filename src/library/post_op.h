@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+
+#include "library/library.h"
+
+namespace tokamak::library {
+
+/// Element `index` of an array of floats of any width.
+float loadFloat(const void* data, DType dtype, int64_t index);
+void storeFloat(void* data, DType dtype, int64_t index, float value);
+
+/// The post-op on one value; `operand` is its further operand or, for sum, the old result.
+float applyPostOp(const PostOp& op, float value, float operand);
+
+/// A result of [rows, columns] blocks whose product part is zero everywhere: `plane` elements follow each other for one
+/// column of `row`-broadcast operands (1 for matrix products, the spatial size for convolutions).
+struct EmptyProduct {
+  int64_t rows = 0, columns = 0, plane = 1;
+  DType result = DType::f32, biasType = DType::f32;
+};
+
+/// result = postOps(bias): what a product over nothing leaves. Operands are in the order of the post-ops that have one.
+void fillWithoutProduct(const EmptyProduct& shape, const void* bias, std::span<const PostOp> postOps,
+                        std::span<void* const> operands, void* result);
+
+}  // namespace tokamak::library
