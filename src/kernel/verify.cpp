@@ -35,6 +35,11 @@ class Verifier {
     return {std::string(code), {}, std::move(message), std::move(hint)};
   }
 
+  /// A statement that refers to nothing cannot be shown.
+  static Diagnostic dangling(std::string message) {
+    return {"T0421", {}, std::move(message), "use ids that this kernel gave"};
+  }
+
   Result<> declarations() {
     std::unordered_set<std::string> names;
     const auto fresh = [&](const std::string& name) {
@@ -93,7 +98,7 @@ class Verifier {
   }
 
   Result<> define(VarId var, bool isMutable) {
-    if (var.index >= kernel_.variables.size()) return fail("T0421", "a variable that the kernel does not have");
+    if (var.index >= kernel_.variables.size()) return dangling("a variable that the kernel does not have");
     const Variable& variable = kernel_.variable(var);
     if (definedAt_[var.index] != kUndefined) return fail("T0421", fmt::format("{} is defined twice", variable.name));
     if (variable.isMutable != isMutable)
@@ -134,7 +139,7 @@ class Verifier {
   }
 
   Result<> check(const Store& s) {
-    if (s.buffer.index >= kernel_.buffers.size()) return fail("T0421", "a buffer that the kernel does not have");
+    if (s.buffer.index >= kernel_.buffers.size()) return dangling("a buffer that the kernel does not have");
     const Buffer& buffer = kernel_.buffer(s.buffer);
     if (buffer.scope == Scope::global && buffer.access == Access::in)
       return fail("T0422", fmt::format("{} is an input", buffer.name), "declare it inout");
@@ -212,7 +217,7 @@ class Verifier {
   // ---- expressions ----
 
   Result<> inScope(VarId var) const {
-    if (var.index >= kernel_.variables.size()) return fail("T0421", "a variable that the kernel does not have");
+    if (var.index >= kernel_.variables.size()) return dangling("a variable that the kernel does not have");
     const int at = definedAt_[var.index];
     if (at >= 0) return Unit{};
     return fail("T0421", fmt::format("{} is used {}", kernel_.variable(var).name,
@@ -232,7 +237,7 @@ class Verifier {
       missing = missing || e.index >= kernel_.exprCount();
       todo.push_back(e);
     });
-    if (missing) return fail("T0421", "an expression that the kernel does not have");
+    if (missing) return dangling("an expression that the kernel does not have");
     std::unordered_set<ExprId> visited;
     for (size_t i = 0; i < todo.size(); ++i) {
       if (!visited.insert(todo[i]).second) continue;
@@ -240,7 +245,7 @@ class Verifier {
         missing = missing || e.index >= todo[i].index;
         todo.push_back(e);
       });
-      if (missing) return fail("T0421", "an expression made before its operands");
+      if (missing) return dangling("an expression made before its operands");
     }
     std::vector<ExprId> inOrder(visited.begin(), visited.end());
     std::sort(inOrder.begin(), inOrder.end());
@@ -253,7 +258,7 @@ class Verifier {
     const Expr& e = kernel_.expr(id);
     if (const Var* var = std::get_if<Var>(&e.node)) TK_RETURN_IF_ERROR(inScope(var->var));
     if (const Load* load = std::get_if<Load>(&e.node)) {
-      if (load->buffer.index >= kernel_.buffers.size()) return fail("T0421", "a buffer that the kernel does not have");
+      if (load->buffer.index >= kernel_.buffers.size()) return dangling("a buffer that the kernel does not have");
       TK_RETURN_IF_ERROR(checkScope(kernel_.buffer(load->buffer)));
     }
     if (exprSeen_[id.index] != Seen::no) return Unit{};

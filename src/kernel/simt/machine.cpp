@@ -1,0 +1,206 @@
+#include "kernel/simt/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernel/print.h"
+
+namespace tokamak::kernel::simt {
+
+Machine::Machine(const Kernel& kernel, const Program& program, std::vector<Memory> memories,
+                 std::vector<int64_t> localSizes)
+    : kernel_(kernel), program_(program), memories_(std::move(memories)), localSizes_(std::move(localSizes)) {}
+
+Thread Machine::makeThread() const {
+  Thread thread;
+  thread.registers.resize(program_.registers, Lane{.i = 0});
+  for (const auto& preset : program_.presets)
+    std::fill_n(thread.registers.begin() + preset.at, preset.lanes, preset.value);
+  for (size_t b = 0; b < localSizes_.size(); ++b)
+    thread.locals.push_back(Memory::local(kernel_.buffers[b].dtype, std::max<int64_t>(0, localSizes_[b])));
+  return thread;
+}
+
+Result<> Machine::run() {
+  const auto& extents = program_.extents;
+  const int64_t count = extents[3] * extents[4] * extents[5];
+  std::vector<Thread> threads;
+  for (int64_t t = 0; t < count; ++t) threads.push_back(makeThread());
+  std::array<int64_t, 6> place = {};
+  for (place[2] = 0; place[2] < extents[2]; ++place[2])
+    for (place[1] = 0; place[1] < extents[1]; ++place[1])
+      for (place[0] = 0; place[0] < extents[0]; ++place[0]) {
+        startBlock(threads, place);
+        TK_RETURN_IF_ERROR(runBlock(threads));
+      }
+  return Unit{};
+}
+
+void Machine::startBlock(std::vector<Thread>& threads, const std::array<int64_t, 6>& place) {
+  ++clock_.epoch;
+  if (program_.gpu) clock_.blockStart = clock_.epoch;
+  const auto& extents = program_.extents;
+  for (size_t t = 0; t < threads.size(); ++t) {
+    Thread& thread = threads[t];
+    const auto number = static_cast<int64_t>(t);
+    thread.number = static_cast<uint32_t>(t);
+    thread.place = {place[0],
+                    place[1],
+                    place[2],
+                    number % extents[3],
+                    number / extents[3] % extents[4],
+                    number / extents[3] / extents[4]};
+    thread.pc = 0;
+    forgetLocals(thread);
+  }
+}
+
+Result<> Machine::runBlock(std::vector<Thread>& threads) {
+  for (;;) {
+    Stop first = Stop::end;
+    for (Thread& thread : threads) {
+      const Stop stop = resume(thread);
+      if (stop == Stop::fault) return describe(thread, *fault_);
+      if (&thread == &threads[0]) first = stop;
+      if (stop != first || thread.pc != threads[0].pc)
+        return stop == Stop::barrier ? divergence(thread, threads[0]) : divergence(threads[0], thread);
+    }
+    if (threads.empty() || first == Stop::end) return Unit{};
+    ++clock_.epoch;
+  }
+}
+
+void Machine::forgetLocals(Thread& thread) {
+  for (Memory& memory : thread.locals) memory.forget();
+}
+
+/// The test of a parallel loop: before every iteration and, to leave it, after the last.
+bool Machine::enterIteration(Thread& thread, const Inst& inst) {
+  const bool enters = thread.registers[inst.a].i < thread.registers[inst.b].i;
+  // The number of the thread tells iterations apart; 0 is the code around the loop.
+  const bool first = thread.number == 0;
+  if (first || !enters) ++clock_.epoch;
+  thread.number = enters ? thread.number + 1 : 0;
+  forgetLocals(thread);
+  return enters;
+}
+
+bool Machine::access(Thread& thread, const Inst& inst) {
+  Memory& memory = localSizes_[inst.buffer] >= 0 ? thread.locals[inst.buffer] : memories_[inst.buffer];
+  Lane* r = thread.registers.data();
+  const Lane* mask = inst.c == Inst::kNone ? nullptr : r + inst.c;
+  fault_ = inst.op == Op::load
+               ? memory.load(r + inst.dst, r + inst.b, mask, inst.lanes, inst.gather, clock_, thread.number)
+               : memory.store(r + inst.a, r + inst.b, mask, inst.lanes, inst.gather, clock_, thread.number);
+  return !fault_;
+}
+
+Machine::Stop Machine::resume(Thread& thread) {
+  Lane* r = thread.registers.data();
+  uint32_t pc = thread.pc;
+  for (;;) {
+    const Inst& inst = program_.code[pc++];
+    switch (inst.op) {
+      case Op::compute: inst.compute(r, inst); break;
+      case Op::load:
+      case Op::store:
+        if (access(thread, inst)) break;
+        thread.pc = pc - 1;
+        return Stop::fault;
+      case Op::copy: std::copy_n(r + inst.a, inst.lanes, r + inst.dst); break;
+      case Op::jump: pc = inst.target; break;
+      case Op::jump_unless:
+        if (!r[inst.a].i) pc = inst.target;
+        break;
+      case Op::loop_test:
+        if (r[inst.a].i >= r[inst.b].i) pc = inst.target;
+        break;
+      case Op::parallel_test:
+        if (!enterIteration(thread, inst)) pc = inst.target;
+        break;
+      case Op::loop_step:
+        // A step that does not fit in i64 is past every end.
+        if (__builtin_add_overflow(r[inst.a].i, inst.step, &r[inst.a].i))
+          r[inst.a].i = std::numeric_limits<int64_t>::max();
+        pc = inst.target;
+        break;
+      case Op::pick: {
+        const auto far = static_cast<uint64_t>(thread.place[inst.axis]) * static_cast<uint64_t>(inst.step);
+        r[inst.dst].i = static_cast<int64_t>(static_cast<uint64_t>(r[inst.a].i) + far);
+        if (r[inst.dst].i >= r[inst.b].i)
+          pc = inst.target;
+        else if (inst.axis >= 3)
+          forgetLocals(thread);
+        break;
+      }
+      case Op::leave_thread: forgetLocals(thread); break;
+      case Op::barrier: thread.pc = pc; return Stop::barrier;
+      case Op::end: thread.pc = pc - 1; return Stop::end;
+    }
+  }
+}
+
+// ---- reports ----
+
+/// ` (i = 3, j = 16)` and the statement.
+std::string Machine::where(const Thread& thread, uint32_t statement) const {
+  const auto& at = program_.statements[statement];
+  std::string loops;
+  for (VarId var : at.loops)
+    loops += fmt::format("{}{} = {}", loops.empty() ? "" : ", ", kernel_.variable(var).name,
+                         thread.registers[program_.variables[var.index]].i);
+  return fmt::format("\n  in `{}`{}", printHead(kernel_, *at.stmt), loops.empty() ? "" : " with " + loops);
+}
+
+Diagnostic Machine::describe(const Thread& thread, const Fault& fault) const {
+  const Inst& inst = program_.code[thread.pc];
+  const Buffer& buffer = kernel_.buffers[inst.buffer];
+  const Memory& memory = localSizes_[inst.buffer] >= 0 ? thread.locals[inst.buffer] : memories_[inst.buffer];
+  const bool writes = inst.op == Op::store;
+  const std::string element = fmt::format("{}[{}]", buffer.name, fault.index), at = where(thread, inst.statement);
+  const std::string does = writes ? "writes " : "reads ";
+  switch (fault.kind) {
+    case Fault::Kind::bounds:
+      return {"T0401",
+              {},
+              fmt::format("{}{}, but {} has {} elements{}", does, element, buffer.name, memory.size(), at),
+              "mask the lanes beyond the end, or shorten the loop"};
+    case Fault::Kind::unwritten:
+      return {"T0402",
+              {},
+              fmt::format("reads {}, which nobody has written{}", element, at),
+              buffer.scope == Scope::local ? "local memory does not outlive an iteration of the parallel or thread loop"
+                                           : "write every element before it is read"};
+    case Fault::Kind::duplicate:
+      return {"T0403", {}, fmt::format("two lanes write {}{}", element, at), "a scatter's indices are distinct"};
+    case Fault::Kind::race: break;
+  }
+  std::string other = fault.otherBlock              ? "a thread of another block"
+                      : fault.other == Fault::kMany ? "other threads"
+                      : program_.gpu                ? fmt::format("thread {} of the block", fault.other)
+                                                    : fmt::format("iteration {} of the loop", int64_t{fault.other} - 1);
+  return {"T0403",
+          {},
+          fmt::format("{}{}, which {} {} with nothing in between to order them{}", does, element, other,
+                      fault.otherWrote ? "wrote" : "read", at),
+          fault.otherBlock ? "blocks never meet: split the kernel"
+          : program_.gpu   ? "put a barrier between the two"
+                           : "end the parallel loop between the two"};
+}
+
+Diagnostic Machine::divergence(const Thread& waiting, const Thread& other) const {
+  const auto coordinates = [](const Thread& t) {
+    return fmt::format("({}, {}, {})", t.place[3], t.place[4], t.place[5]);
+  };
+  const Inst& inst = program_.code[waiting.pc - 1];
+  const bool ended = program_.code[other.pc].op == Op::end;
+  return {"T0404",
+          {},
+          fmt::format("thread {} waits at a barrier that thread {} never reaches: it {}{}", coordinates(waiting),
+                      coordinates(other), ended ? "has ended" : "waits at another", where(waiting, inst.statement)),
+          "keep barriers out of conditions and loops that threads of one block leave at different times"};
+}
+
+}  // namespace tokamak::kernel::simt

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <vector>
+
+#include "kernel/simt/memory.h"
+#include "kernel/simt/program.h"
+
+namespace tokamak::kernel::simt {
+
+/// One thread of a GPU's block, or the one that runs a CPU's kernel.
+struct Thread {
+  std::vector<Lane> registers;
+  std::vector<Memory> locals;         // by buffer, those that are not local empty
+  std::array<int64_t, 6> place = {};  // in the grid and in its block
+  uint32_t pc = 0;
+  uint32_t number = 0;  // in its block; on a CPU, of the parallel iteration that runs
+};
+
+/// Runs a program over memories, block after block and, within one, thread after thread from barrier to barrier.
+class Machine {
+ public:
+  Machine(const Kernel& kernel, const Program& program, std::vector<Memory> memories, std::vector<int64_t> localSizes);
+
+  Result<> run();
+
+ private:
+  enum class Stop : uint8_t { barrier, end, fault };
+  Result<> runBlock(std::vector<Thread>& threads);
+  Stop resume(Thread& thread);
+  bool enterIteration(Thread& thread, const Inst& inst);
+  bool access(Thread& thread, const Inst& inst);
+  Thread makeThread() const;
+  void startBlock(std::vector<Thread>& threads, const std::array<int64_t, 6>& place);
+  static void forgetLocals(Thread& thread);
+
+  Diagnostic describe(const Thread& thread, const Fault& fault) const;
+  Diagnostic divergence(const Thread& waiting, const Thread& other) const;
+  std::string where(const Thread& thread, uint32_t statement) const;
+
+  const Kernel& kernel_;
+  const Program& program_;
+  std::vector<Memory> memories_;     // by buffer
+  std::vector<int64_t> localSizes_;  // by buffer; -1 for those that are not local
+  Clock clock_;
+  std::optional<Fault> fault_;
+};
+
+}  // namespace tokamak::kernel::simt
