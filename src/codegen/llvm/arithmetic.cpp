@@ -22,8 +22,8 @@ llvm::Type* vectorOf(llvm::Type* element, int lanes) {
 llvm::APInt halfBits(DType dtype, double value) {
   llvm::APFloat f(value);
   bool inexact = false;
-  f.convert(dtype == DType::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(), llvm::APFloat::rmNearestTiesToEven,
-            &inexact);
+  f.convert(dtype == DType::f16 ? llvm::APFloat::IEEEhalf() : llvm::APFloat::BFloat(),
+            llvm::APFloat::rmNearestTiesToEven, &inexact);
   return f.bitcastToAPInt();
 }
 

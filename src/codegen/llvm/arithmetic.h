@@ -4,8 +4,9 @@
 
 #include "kernel/kernel.h"
 
-/// Scalar operations of support/scalar_op.h on LLVM values. Every function takes a scalar or a vector and gives one of as many lanes.
-/// In registers bool is i1, f16 and bf16 are their bits in i16, other types are LLVM's own; signedness is in the DType.
+/// Scalar operations of support/scalar_op.h on LLVM values. Every function takes a scalar or a vector and gives one of
+/// as many lanes. In registers bool is i1, f16 and bf16 are their bits in i16, other types are LLVM's own; signedness
+/// is in the DType.
 namespace tokamak::codegen {
 
 using Builder = llvm::IRBuilderBase;
@@ -23,11 +24,12 @@ llvm::Value* splat(Builder& b, llvm::Value* scalar, int lanes);
 llvm::Value* emitUnary(Builder& b, UnaryKind kind, DType dtype, llvm::Value* a);
 llvm::Value* emitBinary(Builder& b, BinaryKind kind, DType dtype, llvm::Value* x, llvm::Value* y);
 
-/// As graph::Cast. Without `nativeHalf` f16 is converted in integer arithmetic instead of by LLVM's half type, which calls a
-/// function per element on processors that lack the instructions.
+/// As graph::Cast. Without `nativeHalf` f16 is converted in integer arithmetic instead of by LLVM's half type, which
+/// calls a function per element on processors that lack the instructions.
 llvm::Value* emitConvert(Builder& b, DType from, DType to, llvm::Value* a, bool nativeHalf);
 
-/// All lanes combined into one: lane i with lane i + n/2, then the same over n/2 lanes. The order is part of the result.
+/// All lanes combined into one: lane i with lane i + n/2, then the same over n/2 lanes. The order is part of the
+/// result.
 llvm::Value* emitFold(Builder& b, BinaryKind kind, DType dtype, llvm::Value* a);
 /// Lane i becomes the combination of lanes 0..i.
 llvm::Value* emitPrefix(Builder& b, BinaryKind kind, DType dtype, llvm::Value* a);
@@ -35,8 +37,8 @@ llvm::Value* emitPrefix(Builder& b, BinaryKind kind, DType dtype, llvm::Value* a
 llvm::Value* emitRamp(Builder& b, llvm::Value* base, int lanes);
 /// Word `index` mod 4 of a Philox-4x32-10 block, as graph::Random defines it. All operands i64.
 llvm::Value* emitPhilox(Builder& b, llvm::Value* seed, llvm::Value* offset, llvm::Value* index);
-/// The same for `lanes` indices from `base` (scalar) on. Four neighbours share a block: where base is a multiple of 4, found at run
-/// time, each block is computed once. Moves the insertion point to a new block.
+/// The same for `lanes` indices from `base` (scalar) on. Four neighbours share a block: where base is a multiple of 4,
+/// found at run time, each block is computed once. Moves the insertion point to a new block.
 llvm::Value* emitPhiloxRun(Builder& b, llvm::Value* seed, llvm::Value* offset, llvm::Value* base, int lanes);
 
 namespace detail {
@@ -44,7 +46,8 @@ llvm::Value* emitIntegerUnary(Builder& b, UnaryKind kind, DType dtype, llvm::Val
 llvm::Value* emitIntegerBinary(Builder& b, BinaryKind kind, DType dtype, llvm::Value* x, llvm::Value* y);
 llvm::Value* emitFloatUnary(Builder& b, UnaryKind kind, llvm::Value* a);
 llvm::Value* emitFloatBinary(Builder& b, BinaryKind kind, llvm::Value* x, llvm::Value* y);
-/// Integer base to the power of an integer, by repeated squaring in a loop of its own: moves the insertion point to a new block.
+/// Integer base to the power of an integer, by repeated squaring in a loop of its own: moves the insertion point to a
+/// new block.
 llvm::Value* emitIntegerPower(Builder& b, DType dtype, llvm::Value* base, llvm::Value* exponent);
 }  // namespace detail
 

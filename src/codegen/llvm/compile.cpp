@@ -31,7 +31,9 @@ void initialiseLlvm() {
 }
 
 Diagnostic cannotGenerate(std::string why) {
-  return {"T0503", {}, fmt::format("LLVM cannot generate code for this machine: {}", why),
+  return {"T0503",
+          {},
+          fmt::format("LLVM cannot generate code for this machine: {}", why),
           "use a build of LLVM that has this processor's back end"};
 }
 
@@ -57,12 +59,14 @@ Result<Compilation> compileModule(const kernel::Kernel& kernel, const HostTarget
   return c;
 }
 
-Result<llvm::SmallVector<char, 0>> generate(const kernel::Kernel& kernel, const HostTarget& target, llvm::CodeGenFileType kind) {
+Result<llvm::SmallVector<char, 0>> generate(const kernel::Kernel& kernel, const HostTarget& target,
+                                            llvm::CodeGenFileType kind) {
   TK_TRY(Compilation c, compileModule(kernel, target));
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  if (c.machine->addPassesToEmitFile(passes, stream, nullptr, kind)) return cannotGenerate("its back end writes no files");
+  if (c.machine->addPassesToEmitFile(passes, stream, nullptr, kind))
+    return cannotGenerate("its back end writes no files");
   passes.run(*c.module);
   return bytes;
 }
@@ -78,8 +82,8 @@ Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const HostTarget&
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // fuse only what carries the `contract` flag
   std::unique_ptr<llvm::TargetMachine> machine(
-      backEnd->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                   llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+      backEnd->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
+                                   llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true));
   if (!machine) return cannotGenerate("no target machine for " + triple);
   return machine;
 }

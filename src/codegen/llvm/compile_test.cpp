@@ -25,17 +25,20 @@ Kernel rowSum(Dim rows, Dim columns) {
   BufferId row = w.local("row", DType::f32, columns);
   BufferId spare = w.local("spare", DType::f32, columns);
   ExprId scale = w.let("scale", w.dim(columns * 2));
-  w.loop("i", w.i64(0), w.dim(rows), 1, Binding::parallel, [&](ExprId i) {
-    ExprId base = w.let("base", w.mul(i, w.dim(columns)));
-    w.loop("j", w.i64(0), w.dim(columns), 1, Binding::serial, [&](ExprId j) {
-      w.store(row, j, w.load(x, w.add(base, j)));
-      w.store(spare, j, w.convert(scale, DType::f32));
-    });
-    VarId sum = w.declare("sum", w.imm(Scalar::of(0.0), DType::f32));
-    w.loop("j", w.i64(0), w.dim(columns), 1, Binding::serial,
-           [&](ExprId j) { w.assign(sum, w.add(w.get(sum), w.add(w.load(row, j), w.load(spare, j)))); });
-    w.store(y, i, w.get(sum));
-  }, 3);
+  w.loop(
+      "i", w.i64(0), w.dim(rows), 1, Binding::parallel,
+      [&](ExprId i) {
+        ExprId base = w.let("base", w.mul(i, w.dim(columns)));
+        w.loop("j", w.i64(0), w.dim(columns), 1, Binding::serial, [&](ExprId j) {
+          w.store(row, j, w.load(x, w.add(base, j)));
+          w.store(spare, j, w.convert(scale, DType::f32));
+        });
+        VarId sum = w.declare("sum", w.imm(Scalar::of(0.0), DType::f32));
+        w.loop("j", w.i64(0), w.dim(columns), 1, Binding::serial,
+               [&](ExprId j) { w.assign(sum, w.add(w.get(sum), w.add(w.load(row, j), w.load(spare, j)))); });
+        w.store(y, i, w.get(sum));
+      },
+      3);
   return std::move(w).finish();
 }
 
@@ -83,7 +86,8 @@ TEST(Parallel, SmallLocalBuffersNeedNoScratch) {
 TEST(Parallel, StepsAndBeginsAreCounted) {
   Writer w("steps");
   BufferId y = w.global("y", DType::i64, 64, Access::inout);
-  w.loop("i", w.dim(Dim::symbol("b")), w.dim(Dim::symbol("e")), 5, Binding::parallel, [&](ExprId i) { w.store(y, i, i); });
+  w.loop("i", w.dim(Dim::symbol("b")), w.dim(Dim::symbol("e")), 5, Binding::parallel,
+         [&](ExprId i) { w.store(y, i, i); });
   Kernel k = std::move(w).finish();
   auto loaded = testing::compileAndLoad(k);
   ASSERT_TRUE(loaded);
@@ -106,9 +110,8 @@ TEST(Parallel, EnvironmentsCarryEveryKindOfValue) {
   ExprId mask = w.let("mask", w.binary(BinaryKind::gt, v, w.imm(Scalar::of(0.0), DType::f32, 16)));
   VarId scale = w.declare("scale", w.imm(Scalar::of(2.0), DType::f32));
   w.assign(scale, w.add(w.get(scale), w.imm(Scalar::of(1.0), DType::f32)));
-  w.loop("i", w.i64(0), w.i64(4), 1, Binding::parallel, [&](ExprId i) {
-    w.store(y, w.mul(i, w.i64(16)), w.select(mask, w.mul(v, w.get(scale)), v));
-  });
+  w.loop("i", w.i64(0), w.i64(4), 1, Binding::parallel,
+         [&](ExprId i) { w.store(y, w.mul(i, w.i64(16)), w.select(mask, w.mul(v, w.get(scale)), v)); });
   w.assign(scale, w.imm(Scalar::of(0.5), DType::f32));
   w.loop("i", w.i64(0), w.i64(4), 1, Binding::parallel, [&](ExprId i) {
     ExprId base = w.mul(i, w.i64(16));
@@ -130,7 +133,8 @@ TEST(Parallel, LargeLocalsWithoutParallelLoops) {
   BufferId x = w.global("x", DType::f32, 20000, Access::in), y = w.global("y", DType::f32, 20000, Access::out);
   BufferId copy = w.local("copy", DType::f32, 20000);
   w.loop("i", w.i64(0), w.i64(20000), 1, Binding::serial, [&](ExprId i) { w.store(copy, i, w.load(x, i)); });
-  w.loop("i", w.i64(0), w.i64(20000), 1, Binding::serial, [&](ExprId i) { w.store(y, i, w.load(copy, w.sub(w.i64(19999), i))); });
+  w.loop("i", w.i64(0), w.i64(20000), 1, Binding::serial,
+         [&](ExprId i) { w.store(y, i, w.load(copy, w.sub(w.i64(19999), i))); });
   Kernel k = std::move(w).finish();
   std::vector<Array> buffers = {floats(20000), Array(DType::f32, {20000})};
   run(k, buffers);
@@ -143,9 +147,10 @@ TEST(Statements, UnrolledLoopsAndBranches) {
   w.loop("i", w.i64(0), w.i64(4), 1, Binding::serial, [&](ExprId i) {
     w.loop("j", w.i64(0), w.i64(3), 1, Binding::unroll, [&](ExprId j) {
       VarId v = w.declare("v", w.mul(i, j));
-      w.when(w.binary(BinaryKind::eq, w.binary(BinaryKind::rem, w.add(i, j), w.i64(2)), w.i64(0)),
-             [&] { w.assign(v, w.add(w.get(v), w.i64(100))); },
-             [&] { w.when(w.binary(BinaryKind::gt, i, w.i64(2)), [&] { w.assign(v, w.i64(-1)); }); });
+      w.when(
+          w.binary(BinaryKind::eq, w.binary(BinaryKind::rem, w.add(i, j), w.i64(2)), w.i64(0)),
+          [&] { w.assign(v, w.add(w.get(v), w.i64(100))); },
+          [&] { w.when(w.binary(BinaryKind::gt, i, w.i64(2)), [&] { w.assign(v, w.i64(-1)); }); });
       w.store(y, w.add(w.mul(i, w.i64(3)), j), w.get(v));
     });
   });
@@ -187,7 +192,8 @@ TEST(Compile, RefusesLargeLocalsBesideParallelLoops) {
   BufferId y = w.global("y", DType::f32, 64, Access::out);
   BufferId big = w.local("big", DType::f32, Dim::symbol("N"));
   w.store(big, w.i64(0), w.imm(Scalar::of(1.0), DType::f32));
-  w.loop("i", w.i64(0), w.i64(64), 1, Binding::parallel, [&](ExprId i) { w.store(y, i, w.imm(Scalar::of(1.0), DType::f32)); });
+  w.loop("i", w.i64(0), w.i64(64), 1, Binding::parallel,
+         [&](ExprId i) { w.store(y, i, w.imm(Scalar::of(1.0), DType::f32)); });
   auto object = compileObject(std::move(w).finish(), HostTarget::detect());
   ASSERT_FALSE(object.ok());
   EXPECT_EQ(object.error().code, "T0502");
@@ -214,7 +220,8 @@ TEST(Compile, OnSeveralThreadsAtOnce) {
 }
 
 TEST(Load, RefusesWhatIsNoObject) {
-  for (const std::string& bytes : {std::string(), std::string("not an object"), std::string("\177ELF\2\1\1"), std::string(400, '\0')}) {
+  for (const std::string& bytes :
+       {std::string(), std::string("not an object"), std::string("\177ELF\2\1\1"), std::string(400, '\0')}) {
     auto loaded = loadObject(bytes, "kernel");
     ASSERT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.error().code, "T0504");

@@ -20,8 +20,8 @@ llvm::Value* bfloatToFloat(Builder& b, llvm::Value* bits) {
   return asFloat(b, b.CreateShl(wide, integer(wide, 16)));
 }
 
-/// Adding 0x7fff and the bit above carries into the upper half exactly when round-to-nearest-even does. In integers, because
-/// AVX512-BF16's vcvtneps2bf16 flushes subnormals.
+/// Adding 0x7fff and the bit above carries into the upper half exactly when round-to-nearest-even does. In integers,
+/// because AVX512-BF16's vcvtneps2bf16 flushes subnormals.
 llvm::Value* floatToBfloat(Builder& b, llvm::Value* f32) {
   llvm::Value* bits = bitsOf(b, f32);
   llvm::Value* upper = b.CreateLShr(bits, integer(bits, 16));
@@ -32,12 +32,14 @@ llvm::Value* floatToBfloat(Builder& b, llvm::Value* f32) {
   return b.CreateTrunc(result, withLanesOf(f32->getType(), b.getInt16Ty()));
 }
 
-/// The exponent moves from bias 15 to bias 127 by a multiplication with 2^112, which is exact and normalises subnormals.
+/// The exponent moves from bias 15 to bias 127 by a multiplication with 2^112, which is exact and normalises
+/// subnormals.
 llvm::Value* halfToFloatInIntegers(Builder& b, llvm::Value* half) {
   llvm::Value* bits = b.CreateZExt(half, withLanesOf(half->getType(), b.getInt32Ty()));
   llvm::Value* sign = b.CreateShl(b.CreateAnd(bits, integer(bits, 0x8000)), integer(bits, 16));
   llvm::Value* magnitude = b.CreateShl(b.CreateAnd(bits, integer(bits, 0x7fff)), integer(bits, 13));
-  llvm::Value* scaled = b.CreateFMul(asFloat(b, magnitude), llvm::ConstantFP::get(withLanesOf(half->getType(), b.getFloatTy()), 0x1p112));
+  llvm::Value* scaled =
+      b.CreateFMul(asFloat(b, magnitude), llvm::ConstantFP::get(withLanesOf(half->getType(), b.getFloatTy()), 0x1p112));
   llvm::Value* special = b.CreateICmpUGE(magnitude, integer(bits, 0x7c00u << 13));
   llvm::Value* finite = bitsOf(b, scaled);
   llvm::Value* result = b.CreateSelect(special, b.CreateOr(magnitude, integer(bits, 0x7f800000)), finite);
@@ -50,7 +52,8 @@ llvm::Value* floatToHalfInIntegers(Builder& b, llvm::Value* f32) {
   // Normal results: move the bias, round as floatToBfloat does; what is beyond the range becomes infinity.
   llvm::Value* odd = b.CreateAnd(b.CreateLShr(bits, integer(bits, 13)), integer(bits, 1));
   llvm::Value* biased = b.CreateAdd(b.CreateSub(bits, integer(bits, (112u << 23) - 0xfff)), odd);
-  llvm::Value* normal = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateLShr(biased, integer(bits, 13)), integer(bits, 0x7c00));
+  llvm::Value* normal =
+      b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b.CreateLShr(biased, integer(bits, 13)), integer(bits, 0x7c00));
   // Subnormal results are multiples of 2^-24, the spacing of floats at 0.5: one addition rounds to them.
   llvm::Value* shifted = b.CreateFAdd(asFloat(b, bits), llvm::ConstantFP::get(f32->getType(), 0.5));
   llvm::Value* subnormal = b.CreateSub(bitsOf(b, shifted), integer(bits, 126u << 23));
@@ -81,7 +84,8 @@ llvm::Value* floatToInteger(Builder& b, DType to, llvm::Value* a) {
 }
 
 llvm::Value* toHalf(Builder& b, DType from, DType to, llvm::Value* a, bool nativeHalf) {
-  // 32 and 64-bit integers do not fit f32 exactly; through f64 and round-to-odd they are rounded once (i64: f64's own first).
+  // 32 and 64-bit integers do not fit f32 exactly; through f64 and round-to-odd they are rounded once (i64: f64's own
+  // first).
   const DType through = from == DType::i32 || from == DType::i64 || from == DType::f64 ? DType::f64 : DType::f32;
   llvm::Value* value = emitConvert(b, from, through, a, nativeHalf);
   if (through == DType::f64) value = narrowToOdd(b, value);

@@ -43,15 +43,16 @@ Array floatsAround(DType half) {
     const float next = half == DType::f16 ? halfToFloat(bits + 1) : bfloatToFloat(bits + 1);
     const float middle = std::isfinite(next) ? value + (next - value) / 2 : value * 1.5f;
     const float inf = std::numeric_limits<float>::infinity();
-    const float around[] = {value, std::nextafter(value, inf), std::nextafter(value, -inf), middle, std::nextafter(middle, inf),
-                            std::nextafter(middle, -inf)};
+    const float around[] = {value,  std::nextafter(value, inf),  std::nextafter(value, -inf),
+                            middle, std::nextafter(middle, inf), std::nextafter(middle, -inf)};
     std::copy(around, around + 6, x.as<float>() + i * 6);
   }
   return x;
 }
 
 const std::vector<HostTarget>& targets() {
-  static const std::vector<HostTarget> all = {HostTarget::detectUpTo(64), HostTarget::detectUpTo(32), HostTarget::detectUpTo(16)};
+  static const std::vector<HostTarget> all = {HostTarget::detectUpTo(64), HostTarget::detectUpTo(32),
+                                              HostTarget::detectUpTo(16)};
   return all;
 }
 
@@ -67,8 +68,10 @@ TEST_P(Halves, WidenEveryPattern) {
         auto bits = static_cast<uint16_t>(i);
         const float want = half == DType::f16 ? halfToFloat(bits) : bfloatToFloat(bits);
         const float got = y.as<float>()[i];
-        if (std::isnan(want)) ASSERT_TRUE(std::isnan(got)) << i;
-        else ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(want)) << i << " lanes " << lanes;
+        if (std::isnan(want))
+          ASSERT_TRUE(std::isnan(got)) << i;
+        else
+          ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(want)) << i << " lanes " << lanes;
       }
     }
 }
@@ -76,8 +79,10 @@ TEST_P(Halves, WidenEveryPattern) {
 void expectNarrowed(DType half, float x, uint16_t got) {
   const uint16_t want = half == DType::f16 ? floatToHalf(x) : floatToBfloat(x);
   const float back = half == DType::f16 ? halfToFloat(got) : bfloatToFloat(got);
-  if (std::isnan(x)) ASSERT_TRUE(std::isnan(back)) << x;
-  else ASSERT_EQ(got, want) << x;
+  if (std::isnan(x))
+    ASSERT_TRUE(std::isnan(back)) << x;
+  else
+    ASSERT_EQ(got, want) << x;
 }
 
 TEST_P(Halves, NarrowToNearestEven) {
@@ -101,8 +106,10 @@ TEST_P(Halves, NarrowFromDoubleRoundsOnce) {
     const Array y = cast(x, half, 16, target);
     for (int64_t i = 0; i < x.size(); ++i) {
       const double want = roundTo(half, x.as<double>()[i]);
-      if (std::isnan(want)) ASSERT_TRUE(std::isnan(y.getDouble(i)));
-      else ASSERT_EQ(y.getDouble(i), want) << x.as<double>()[i];
+      if (std::isnan(want))
+        ASSERT_TRUE(std::isnan(y.getDouble(i)));
+      else
+        ASSERT_EQ(y.getDouble(i), want) << x.as<double>()[i];
     }
   }
 }
@@ -112,13 +119,42 @@ INSTANTIATE_TEST_SUITE_P(Both, Halves, ::testing::Values(DType::f16, DType::bf16
 
 Array edgeValues(DType t) {
   Array x(t, {64});
-  const double floats[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -2.5, 127, 128, 255, 256, -129, 300, 32768, -32769, 2147483648.0, 4294967296.0,
-                           -2147483649.0, 9.3e18, -9.3e18, 1e30, -1e30, INFINITY, -INFINITY, NAN, 65504, 65520, 1e-8, 3e-39};
-  const int64_t integers[] = {0, 1, -1, 2, 127, 128, 255, 256, -128, 32767, -32768, 16777217, 16777219, 33554435, 2147483647, -2147483647 - 1,
-                              INT64_MAX, INT64_MIN, (1ll << 53) + 1, 2049, 2051, 257, 259, 65519, 65520, 65535, 0x7fffffbfffffffff};
+  const double floats[] = {0.0,           -0.0,   1,       -1,   0.5,   -0.5,     2.5,       -2.5,         127,
+                           128,           255,    256,     -129, 300,   32768,    -32769,    2147483648.0, 4294967296.0,
+                           -2147483649.0, 9.3e18, -9.3e18, 1e30, -1e30, INFINITY, -INFINITY, NAN,          65504,
+                           65520,         1e-8,   3e-39};
+  const int64_t integers[] = {0,
+                              1,
+                              -1,
+                              2,
+                              127,
+                              128,
+                              255,
+                              256,
+                              -128,
+                              32767,
+                              -32768,
+                              16777217,
+                              16777219,
+                              33554435,
+                              2147483647,
+                              -2147483647 - 1,
+                              INT64_MAX,
+                              INT64_MIN,
+                              (1ll << 53) + 1,
+                              2049,
+                              2051,
+                              257,
+                              259,
+                              65519,
+                              65520,
+                              65535,
+                              0x7fffffbfffffffff};
   for (int64_t i = 0; i < 64; ++i) {
-    if (isFloat(t)) x.setDouble(i, floats[i % std::size(floats)]);
-    else x.setInt(i, integers[i % std::size(integers)]);
+    if (isFloat(t))
+      x.setDouble(i, floats[i % std::size(floats)]);
+    else
+      x.setInt(i, integers[i % std::size(integers)]);
   }
   return x;
 }
@@ -143,14 +179,20 @@ std::vector<Array> castToAll(const Array& x, int lanes) {
 void expectCast(const Array& x, const Array& y) {
   for (int64_t i = 0; i < x.size(); ++i) {
     Array want(y.dtype(), {1});
-    if (isFloat(x.dtype())) want.setDouble(0, x.getDouble(i));
-    else if (y.dtype() == DType::f32) want.as<float>()[0] = static_cast<float>(x.getInt(i));
-    else want.setInt(0, x.getInt(i));
+    if (isFloat(x.dtype()))
+      want.setDouble(0, x.getDouble(i));
+    else if (y.dtype() == DType::f32)
+      want.as<float>()[0] = static_cast<float>(x.getInt(i));
+    else
+      want.setInt(0, x.getInt(i));
     const std::string what = std::string(nameOf(x.dtype())) + " to " + std::string(nameOf(y.dtype())) + " of " +
                              std::to_string(x.getDouble(i));
-    if (isFloat(y.dtype()) && std::isnan(want.getDouble(0))) ASSERT_TRUE(std::isnan(y.getDouble(i))) << what;
-    else if (isFloat(y.dtype())) ASSERT_EQ(y.getDouble(i), want.getDouble(0)) << what;
-    else ASSERT_EQ(y.getInt(i), want.getInt(0)) << what;
+    if (isFloat(y.dtype()) && std::isnan(want.getDouble(0)))
+      ASSERT_TRUE(std::isnan(y.getDouble(i))) << what;
+    else if (isFloat(y.dtype()))
+      ASSERT_EQ(y.getDouble(i), want.getDouble(0)) << what;
+    else
+      ASSERT_EQ(y.getInt(i), want.getInt(0)) << what;
   }
 }
 

@@ -87,7 +87,8 @@ llvm::Value* FunctionEmitter::emitAtom(const Dim::Atom& atom) {
   if (atom.kind == Dim::AtomKind::symbol) return symbols_.find(atom.name)->second;
   llvm::Value* x = emitDim(atom.a);
   llvm::Value* y = emitDim(atom.b);
-  constexpr BinaryKind kinds[] = {BinaryKind::add, BinaryKind::floordiv, BinaryKind::rem, BinaryKind::max, BinaryKind::min};
+  constexpr BinaryKind kinds[] = {BinaryKind::add, BinaryKind::floordiv, BinaryKind::rem, BinaryKind::max,
+                                  BinaryKind::min};
   return emitBinary(b_, kinds[static_cast<int>(atom.kind)], DType::i64, x, y);
 }
 

@@ -11,9 +11,10 @@ llvm::Value* constant(llvm::Value* like, double value) { return llvm::ConstantFP
 
 llvm::Value* absolute(Builder& b, llvm::Value* a) { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
 
-/// The larger (or smaller) operand, NaN if either is one; which zero wins is left open (`nsz`), as ordering them costs as much again.
-/// x86's maxps gives its second operand when either is NaN, so that only a NaN in the first is left to mend: one comparison and
-/// one blend. Operands are swapped to make that y: in `acc = max(acc, v)` the comparison then stays out of the chain from acc to acc.
+/// The larger (or smaller) operand, NaN if either is one; which zero wins is left open (`nsz`), as ordering them costs
+/// as much again. x86's maxps gives its second operand when either is NaN, so that only a NaN in the first is left to
+/// mend: one comparison and one blend. Operands are swapped to make that y: in `acc = max(acc, v)` the comparison then
+/// stays out of the chain from acc to acc.
 llvm::Value* emitExtreme(Builder& b, llvm::Intrinsic::ID kind, llvm::Value* x, llvm::Value* y) {
   llvm::IRBuilderBase::FastMathFlagGuard guard(b);
   llvm::FastMathFlags flags;

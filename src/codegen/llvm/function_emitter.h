@@ -32,11 +32,13 @@ struct KernelContext {
   llvm::Function* makeFunction(llvm::FunctionType* type, const std::string& name, bool exported);
 };
 
-/// Translates statements into the body of one LLVM function. The kernel's own function runs what is outside parallel loops; each
-/// parallel loop's body is a function of its own, called back by the host, which finds what it needs in an environment.
+/// Translates statements into the body of one LLVM function. The kernel's own function runs what is outside parallel
+/// loops; each parallel loop's body is a function of its own, called back by the host, which finds what it needs in an
+/// environment.
 ///
-/// Mutable variables are allocas, promoted later by SROA. An expression is emitted once a scope: its value is remembered until
-/// the scope ends or, if it reads something that changes, until the next statement that may change anything.
+/// Mutable variables are allocas, promoted later by SROA. An expression is emitted once a scope: its value is
+/// remembered until the scope ends or, if it reads something that changes, until the next statement that may change
+/// anything.
 class FunctionEmitter {
  public:
   FunctionEmitter(KernelContext& context, llvm::Function* function);
@@ -74,11 +76,12 @@ class FunctionEmitter {
   void emitLoop(kernel::VarId var, llvm::Value* begin, llvm::Value* end, int64_t step, const kernel::Block& body);
   void emitUnrolled(const kernel::For& s, int64_t begin, int64_t end);
   void emitParallel(const kernel::For& s);
-  /// Calls host->parallelFor with a new function over what `uses` names; `fill` writes its statements given the first and the last
-  /// iteration (i64). `extra` values are handed through.
+  /// Calls host->parallelFor with a new function over what `uses` names; `fill` writes its statements given the first
+  /// and the last iteration (i64). `extra` values are handed through.
   using Fill = std::function<void(FunctionEmitter& inner, llvm::Value* begin, llvm::Value* end,
                                   const std::vector<llvm::Value*>& extra)>;
-  void outline(const Uses& uses, llvm::Value* count, int64_t grain, const std::vector<llvm::Value*>& extra, const Fill& fill);
+  void outline(const Uses& uses, llvm::Value* count, int64_t grain, const std::vector<llvm::Value*>& extra,
+               const Fill& fill);
   llvm::Value* scratchBytes(const std::set<kernel::BufferId>& buffers);
   llvm::Value* paddedBytes(const kernel::Buffer& buffer);
 
@@ -110,9 +113,9 @@ class FunctionEmitter {
   llvm::Value* host_ = nullptr;  // null inside a parallel loop
   std::map<kernel::BufferId, llvm::Value*> buffers_;
   std::map<std::string, llvm::Value*, std::less<>> symbols_;
-  std::map<kernel::VarId, llvm::Value*> values_;       // immutable ones
-  std::map<kernel::VarId, llvm::AllocaInst*> slots_;   // mutable ones
-  std::vector<Remembered> memo_;                       // by expression
+  std::map<kernel::VarId, llvm::Value*> values_;             // immutable ones
+  std::map<kernel::VarId, llvm::AllocaInst*> slots_;         // mutable ones
+  std::vector<Remembered> memo_;                             // by expression
   std::vector<std::pair<kernel::ExprId, Remembered>> undo_;  // what open scopes have put over
   int epoch_ = 1;
   bool streams_ = false;  // has non-temporal stores

@@ -30,7 +30,8 @@ bool has(const Features& features, const std::string& name) {
 }
 
 int widestVector(const Features& features) {
-  const bool hasAvx512 = has(features, "avx512f") && has(features, "avx512bw") && has(features, "avx512dq") && has(features, "avx512vl");
+  const bool hasAvx512 =
+      has(features, "avx512f") && has(features, "avx512bw") && has(features, "avx512dq") && has(features, "avx512vl");
   if (hasAvx512) return 64;
   return has(features, "avx2") ? 32 : 16;
 }
@@ -39,9 +40,11 @@ int widestVector(const Features& features) {
 void narrow(Features& features, int bytes) {
   auto startsWith = [](const std::string& name, const char* prefix) { return name.rfind(prefix, 0) == 0; };
   for (auto& [name, enabled] : features) {
-    if (bytes < 64 && (startsWith(name, "avx512") || startsWith(name, "avx10") || startsWith(name, "amx"))) enabled = false;
-    const bool needsAvx = startsWith(name, "avx") || name == "fma" || name == "f16c" || name == "fma4" || name == "xop" ||
-                          name == "vaes" || name == "vpclmulqdq" || name == "sha512" || name == "sm3" || name == "sm4";
+    if (bytes < 64 && (startsWith(name, "avx512") || startsWith(name, "avx10") || startsWith(name, "amx")))
+      enabled = false;
+    const bool needsAvx = startsWith(name, "avx") || name == "fma" || name == "f16c" || name == "fma4" ||
+                          name == "xop" || name == "vaes" || name == "vpclmulqdq" || name == "sha512" ||
+                          name == "sm3" || name == "sm4";
     if (bytes < 32 && needsAvx) enabled = false;
   }
 }

@@ -6,18 +6,16 @@ namespace tokamak::codegen::detail {
 
 namespace {
 
-llvm::Value* constant(llvm::Value* like, int64_t value) {
-  return llvm::ConstantInt::getSigned(like->getType(), value);
-}
+llvm::Value* constant(llvm::Value* like, int64_t value) { return llvm::ConstantInt::getSigned(like->getType(), value); }
 
-/// A divisor that cannot trap: 1 in place of 0, and of -1 under the least integer. By it the quotient of the least integer
-/// wraps and both remainders are 0, as they should be; only x / 0 is left for the caller to make 0.
+/// A divisor that cannot trap: 1 in place of 0, and of -1 under the least integer. By it the quotient of the least
+/// integer wraps and both remainders are 0, as they should be; only x / 0 is left for the caller to make 0.
 llvm::Value* safeDivisor(Builder& b, DType dtype, llvm::Value* x, llvm::Value* y) {
   llvm::Value* unsafe = b.CreateICmpEQ(y, constant(y, 0));
   if (isSigned(dtype)) {
     auto least = llvm::APInt::getSignedMinValue(x->getType()->getScalarSizeInBits());
-    llvm::Value* overflows = b.CreateAnd(b.CreateICmpEQ(x, llvm::ConstantInt::get(x->getType(), least)),
-                                         b.CreateICmpEQ(y, constant(y, -1)));
+    llvm::Value* overflows =
+        b.CreateAnd(b.CreateICmpEQ(x, llvm::ConstantInt::get(x->getType(), least)), b.CreateICmpEQ(y, constant(y, -1)));
     unsafe = b.CreateOr(unsafe, overflows);
   }
   return b.CreateSelect(unsafe, constant(y, 1), y);
@@ -71,12 +69,14 @@ llvm::Value* emitCompare(Builder& b, BinaryKind kind, bool isSigned, llvm::Value
 /// Bool is i1: what arithmetic there is, is logic.
 llvm::Value* emitBoolBinary(Builder& b, BinaryKind kind, llvm::Value* x, llvm::Value* y) {
   switch (kind) {
-    case BinaryKind::add: case BinaryKind::max: case BinaryKind::bit_or: return b.CreateOr(x, y);
-    case BinaryKind::mul: case BinaryKind::min: case BinaryKind::bit_and: return b.CreateAnd(x, y);
+    case BinaryKind::add:
+    case BinaryKind::max:
+    case BinaryKind::bit_or: return b.CreateOr(x, y);
+    case BinaryKind::mul:
+    case BinaryKind::min:
+    case BinaryKind::bit_and: return b.CreateAnd(x, y);
     case BinaryKind::bit_xor: return b.CreateXor(x, y);
-    default:
-      TK_CHECK(isComparison(kind), nameOf(kind));
-      return emitCompare(b, kind, false, x, y);
+    default: TK_CHECK(isComparison(kind), nameOf(kind)); return emitCompare(b, kind, false, x, y);
   }
 }
 
@@ -95,8 +95,12 @@ llvm::Value* emitIntegerUnary(Builder& b, UnaryKind kind, DType dtype, llvm::Val
     case UnaryKind::neg: return b.CreateNeg(a);
     case UnaryKind::abs: return isSigned(dtype) ? b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b.getFalse()) : a;
     case UnaryKind::sign: return emitIntegerSign(b, dtype, a);
-    case UnaryKind::floor: case UnaryKind::ceil: case UnaryKind::round: case UnaryKind::trunc: return a;
-    case UnaryKind::isnan: case UnaryKind::isinf: return llvm::ConstantInt::getFalse(boolType);
+    case UnaryKind::floor:
+    case UnaryKind::ceil:
+    case UnaryKind::round:
+    case UnaryKind::trunc: return a;
+    case UnaryKind::isnan:
+    case UnaryKind::isinf: return llvm::ConstantInt::getFalse(boolType);
     case UnaryKind::isfinite: return llvm::ConstantInt::getTrue(boolType);
     case UnaryKind::logical_not: return b.CreateICmpEQ(a, constant(a, 0));
     case UnaryKind::bitnot: return b.CreateNot(a);
@@ -111,18 +115,21 @@ llvm::Value* emitIntegerBinary(Builder& b, BinaryKind kind, DType dtype, llvm::V
     case BinaryKind::add: return b.CreateAdd(x, y);
     case BinaryKind::sub: return b.CreateSub(x, y);
     case BinaryKind::mul: return b.CreateMul(x, y);
-    case BinaryKind::div: case BinaryKind::floordiv: case BinaryKind::rem: case BinaryKind::fmod:
-      return emitDivision(b, kind, dtype, x, y);
+    case BinaryKind::div:
+    case BinaryKind::floordiv:
+    case BinaryKind::rem:
+    case BinaryKind::fmod: return emitDivision(b, kind, dtype, x, y);
     case BinaryKind::pow: return emitIntegerPower(b, dtype, x, y);
-    case BinaryKind::max: return b.CreateBinaryIntrinsic(isSignedType ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, x, y);
-    case BinaryKind::min: return b.CreateBinaryIntrinsic(isSignedType ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, x, y);
+    case BinaryKind::max:
+      return b.CreateBinaryIntrinsic(isSignedType ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, x, y);
+    case BinaryKind::min:
+      return b.CreateBinaryIntrinsic(isSignedType ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, x, y);
     case BinaryKind::bit_and: return b.CreateAnd(x, y);
     case BinaryKind::bit_or: return b.CreateOr(x, y);
     case BinaryKind::bit_xor: return b.CreateXor(x, y);
-    case BinaryKind::shl: case BinaryKind::shr: return emitShift(b, kind, dtype, x, y);
-    default:
-      TK_CHECK(isComparison(kind), nameOf(kind));
-      return emitCompare(b, kind, isSignedType, x, y);
+    case BinaryKind::shl:
+    case BinaryKind::shr: return emitShift(b, kind, dtype, x, y);
+    default: TK_CHECK(isComparison(kind), nameOf(kind)); return emitCompare(b, kind, isSignedType, x, y);
   }
 }
 
@@ -135,7 +142,8 @@ llvm::Value* emitIntegerPower(Builder& b, DType dtype, llvm::Value* base, llvm::
   auto* loop = llvm::BasicBlock::Create(b.getContext(), "pow", function);
   auto* after = llvm::BasicBlock::Create(b.getContext(), "pow.end", function);
   llvm::Value* negative = isSigned(dtype) ? b.CreateICmpSLT(exponent, zero) : nullptr;
-  // A negative exponent's parity and none of its other bits: bases 1 and -1 then come out right, others are replaced by 0.
+  // A negative exponent's parity and none of its other bits: bases 1 and -1 then come out right, others are replaced by
+  // 0.
   llvm::Value* start = negative ? b.CreateSelect(negative, b.CreateAnd(exponent, one), exponent) : exponent;
   b.CreateBr(loop);
 

@@ -10,16 +10,19 @@ namespace {
 llvm::Constant* identity(llvm::Type* type, BinaryKind kind, DType dtype) {
   const unsigned width = type->getScalarSizeInBits();
   switch (kind) {
-    case BinaryKind::add: return isFloat(dtype) ? llvm::ConstantFP::getNegativeZero(type) : llvm::Constant::getNullValue(type);
+    case BinaryKind::add:
+      return isFloat(dtype) ? llvm::ConstantFP::getNegativeZero(type) : llvm::Constant::getNullValue(type);
     case BinaryKind::mul: return isFloat(dtype) ? llvm::ConstantFP::get(type, 1.0) : llvm::ConstantInt::get(type, 1);
     case BinaryKind::bit_or: return llvm::Constant::getNullValue(type);
     case BinaryKind::bit_and: return llvm::Constant::getAllOnesValue(type);
     case BinaryKind::max:
       if (isFloat(dtype)) return llvm::ConstantFP::getInfinity(type, true);
-      return isSigned(dtype) ? llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(width)) : llvm::Constant::getNullValue(type);
+      return isSigned(dtype) ? llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(width))
+                             : llvm::Constant::getNullValue(type);
     case BinaryKind::min:
       if (isFloat(dtype)) return llvm::ConstantFP::getInfinity(type);
-      return isSigned(dtype) ? llvm::ConstantInt::get(type, llvm::APInt::getSignedMaxValue(width)) : llvm::Constant::getAllOnesValue(type);
+      return isSigned(dtype) ? llvm::ConstantInt::get(type, llvm::APInt::getSignedMaxValue(width))
+                             : llvm::Constant::getAllOnesValue(type);
     default: TK_CHECK(false, nameOf(kind)); return nullptr;
   }
 }

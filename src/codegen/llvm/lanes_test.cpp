@@ -10,13 +10,16 @@ namespace {
 using namespace kernel;
 using testing::run;
 
-constexpr DType kComputeTypes[] = {DType::boolean, DType::u8, DType::i8, DType::i16, DType::i32, DType::i64, DType::f32, DType::f64};
+constexpr DType kComputeTypes[] = {DType::boolean, DType::u8,  DType::i8,  DType::i16,
+                                   DType::i32,     DType::i64, DType::f32, DType::f64};
 
 Array someValues(DType t, int64_t size, bool withNaN) {
   Array x(t, {size});
   for (int64_t i = 0; i < size; ++i) {
-    if (isFloat(t)) x.setDouble(i, withNaN && i == size / 3 ? NAN : std::ldexp((i * 29 % 31) - 15.3, -3) + 1.9);
-    else x.setInt(i, t == DType::boolean ? (i * 5 % 7) > 2 : i * 2654435761 >> 3);
+    if (isFloat(t))
+      x.setDouble(i, withNaN && i == size / 3 ? NAN : std::ldexp((i * 29 % 31) - 15.3, -3) + 1.9);
+    else
+      x.setInt(i, t == DType::boolean ? (i * 5 % 7) > 2 : i * 2654435761 >> 3);
   }
   return x;
 }
@@ -28,8 +31,10 @@ Array foldInHalves(const Array& x, BinaryKind k) {
   Array v = x;
   for (int64_t n = x.size() / 2; n >= 1; n /= 2)
     for (int64_t i = 0; i < n; ++i) {
-      if (isFloat(x.dtype())) v.setDouble(i, combineFloat(x.dtype(), k, v.getDouble(i), v.getDouble(i + n)));
-      else v.setInt(i, evalBinary(k, x.dtype(), v.getInt(i), v.getInt(i + n)));
+      if (isFloat(x.dtype()))
+        v.setDouble(i, combineFloat(x.dtype(), k, v.getDouble(i), v.getDouble(i + n)));
+      else
+        v.setInt(i, evalBinary(k, x.dtype(), v.getInt(i), v.getInt(i + n)));
     }
   return v;
 }
@@ -46,15 +51,19 @@ TEST(Lanes, FoldsCombineHalves) {
       for (bool withNaN : {false, true}) {
         auto kinds = foldKinds(t);
         Writer w("fold");
-        BufferId x = w.global("x", t, lanes, Access::in), y = w.global("y", t, static_cast<int>(kinds.size()), Access::out);
+        BufferId x = w.global("x", t, lanes, Access::in),
+                 y = w.global("y", t, static_cast<int>(kinds.size()), Access::out);
         for (size_t k = 0; k < kinds.size(); ++k) w.store(y, w.i64(k), w.fold(kinds[k], w.load(x, w.i64(0), lanes)));
         Kernel kernel = std::move(w).finish();
         std::vector<Array> buffers = {someValues(t, lanes, withNaN), Array(t, {static_cast<int64_t>(kinds.size())})};
         run(kernel, buffers);
         for (size_t k = 0; k < kinds.size(); ++k) {
           const Array want = foldInHalves(buffers[0], kinds[k]);
-          if (isFloat(t) && std::isnan(want.getDouble(0))) EXPECT_TRUE(std::isnan(buffers[1].getDouble(k))) << nameOf(kinds[k]);
-          else EXPECT_EQ(buffers[1].getDouble(k), want.getDouble(0)) << nameOf(t) << "x" << lanes << " " << nameOf(kinds[k]);
+          if (isFloat(t) && std::isnan(want.getDouble(0)))
+            EXPECT_TRUE(std::isnan(buffers[1].getDouble(k))) << nameOf(kinds[k]);
+          else
+            EXPECT_EQ(buffers[1].getDouble(k), want.getDouble(0))
+                << nameOf(t) << "x" << lanes << " " << nameOf(kinds[k]);
         }
       }
 }
@@ -74,8 +83,10 @@ TEST(Lanes, PrefixesRunOverAllLanes) {
         for (int64_t i = 0; i < lanes; ++i) {
           if (i) running = evalBinary(kind, running, buffers[0].getDouble(i));
           if (i && !isFloat(t)) exact = evalBinary(kind, t, exact, buffers[0].getInt(i));
-          if (isFloat(t)) EXPECT_NEAR(buffers[1].getDouble(i), running, 1e-5 * std::abs(running)) << nameOf(kind) << i;
-          else EXPECT_EQ(buffers[1].getInt(i), exact) << nameOf(t) << "x" << lanes << " " << nameOf(kind) << " lane " << i;
+          if (isFloat(t))
+            EXPECT_NEAR(buffers[1].getDouble(i), running, 1e-5 * std::abs(running)) << nameOf(kind) << i;
+          else
+            EXPECT_EQ(buffers[1].getInt(i), exact) << nameOf(t) << "x" << lanes << " " << nameOf(kind) << " lane " << i;
         }
       }
 }
@@ -119,7 +130,8 @@ TEST(Lanes, PhiloxGivesTheReferenceWords) {
       std::vector<Array> buffers = {Array(DType::i64, {128})};
       run(kernel, buffers, symbols);
       for (int64_t i = 0; i < 128; ++i)
-        ASSERT_EQ(buffers[0].getInt(i), philoxWord(values["seed"], values["offset"], first + i)) << i << " lanes " << lanes;
+        ASSERT_EQ(buffers[0].getInt(i), philoxWord(values["seed"], values["offset"], first + i))
+            << i << " lanes " << lanes;
     }
 }
 

@@ -32,7 +32,9 @@ LoadedKernel::~LoadedKernel() = default;
 namespace {
 
 Diagnostic cannotLoad(llvm::Error error) {
-  return {"T0504", {}, fmt::format("cannot load object code: {}", llvm::toString(std::move(error))),
+  return {"T0504",
+          {},
+          fmt::format("cannot load object code: {}", llvm::toString(std::move(error))),
           "a damaged kernel cache can be emptied with `tokamak cache clear`"};
 }
 
@@ -41,7 +43,7 @@ orc::SymbolMap externalSymbols(orc::ExecutionSession& session) {
   orc::SymbolMap symbols;
   auto define = [&](std::string_view name, void* address) {
     symbols[session.intern(llvm::StringRef(name.data(), name.size()))] = {orc::ExecutorAddr::fromPtr(address),
-                                                                         llvm::JITSymbolFlags::Exported};
+                                                                          llvm::JITSymbolFlags::Exported};
   };
   for (const math::LibmFunction& f : math::libmFunctions()) define(f.name, f.address);
   define("memcpy", reinterpret_cast<void*>(&std::memcpy));

@@ -39,7 +39,8 @@ llvm::Value* FunctionEmitter::emitLoad(const Load& e, ValueType type) {
   llvm::Value* loaded = nullptr;
   if (llvm::Value* mask = maskOrNull(e.mask, type.lanes)) {
     llvm::Type* masked = type.lanes == 1 ? llvm::FixedVectorType::get(memory, 1) : memory;
-    loaded = annotate(b_.CreateMaskedLoad(masked, pointer, align, mask, llvm::Constant::getNullValue(masked)), e.buffer);
+    loaded =
+        annotate(b_.CreateMaskedLoad(masked, pointer, align, mask, llvm::Constant::getNullValue(masked)), e.buffer);
     if (type.lanes == 1) loaded = b_.CreateExtractElement(loaded, uint64_t{0});
   } else {
     loaded = annotate(b_.CreateAlignedLoad(memory, pointer, align), e.buffer);
@@ -88,15 +89,16 @@ void FunctionEmitter::emitScatter(const Store& s, llvm::Value* index, llvm::Valu
   annotate(b_.CreateMaskedScatter(stored, address(s.buffer, index), align, mask), s.buffer);
 }
 
-/// Non-temporal stores exist for whole aligned registers only, and nothing promises that a buffer or a row starts on such a
-/// boundary. Each store asks, by a test and a branch that goes the same way all along a row; beside a cache line's way to
-/// memory they cost nothing. Such stores are weakly ordered: `finish` puts a fence at the function's end, before the host
-/// learns that the piece is done.
+/// Non-temporal stores exist for whole aligned registers only, and nothing promises that a buffer or a row starts on
+/// such a boundary. Each store asks, by a test and a branch that goes the same way all along a row; beside a cache
+/// line's way to memory they cost nothing. Such stores are weakly ordered: `finish` puts a fence at the function's end,
+/// before the host learns that the piece is done.
 void FunctionEmitter::emitStreamingStore(BufferId buffer, llvm::Value* pointer, llvm::Value* stored) {
   const uint64_t bytes = context_.module.getDataLayout().getTypeStoreSize(stored->getType());
   const uint64_t line = std::min<uint64_t>(bytes, context_.target.vectorBytes);
   const llvm::Align natural(byteWidth(kernel_.buffer(buffer).dtype));
-  const bool hasInstruction = llvm::Triple(context_.module.getTargetTriple()).isX86() && line >= 16 && bytes % line == 0;
+  const bool hasInstruction =
+      llvm::Triple(context_.module.getTargetTriple()).isX86() && line >= 16 && bytes % line == 0;
   if (!hasInstruction) {
     annotate(b_.CreateAlignedStore(stored, pointer, natural), buffer);
     return;

@@ -44,7 +44,8 @@ TEST(Memory, MaskedTailsTouchNothingBehindTheEnd) {
           const Array before = buffers[1];
           testing::call(*loaded, buffers, {n}, testing::SerialHost());
           const int64_t bytes = n * byteWidth(t);
-          ASSERT_EQ(std::memcmp(buffers[1].data(), buffers[0].data(), bytes), 0) << nameOf(t) << "x" << lanes << " n " << n;
+          ASSERT_EQ(std::memcmp(buffers[1].data(), buffers[0].data(), bytes), 0)
+              << nameOf(t) << "x" << lanes << " n " << n;
           ASSERT_EQ(std::memcmp(buffers[1].as<char>() + bytes, before.as<char>() + bytes, before.bytes() - bytes), 0)
               << nameOf(t) << "x" << lanes << " n " << n;
         }
@@ -60,7 +61,8 @@ TEST(Memory, MaskedOffLanesReadZero) {
     Kernel k = std::move(w).finish();
     std::vector<Array> buffers = {numbered(t, 4), numbered(t, 16)};
     run(k, buffers);
-    for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(buffers[1].getInt(i), i < 4 ? buffers[0].getInt(i) : 0) << nameOf(t) << i;
+    for (int64_t i = 0; i < 16; ++i)
+      EXPECT_EQ(buffers[1].getInt(i), i < 4 ? buffers[0].getInt(i) : 0) << nameOf(t) << i;
   }
 }
 
@@ -85,7 +87,8 @@ TEST(Memory, GathersAndScattersPermute) {
           }
           run(k, buffers, {}, HostTarget::detectUpTo(width));
           for (int64_t i = 0; i < 128; ++i)
-            ASSERT_EQ(buffers[3].getInt(i * 45 % 128), i == 5 ? 0 : buffers[0].getInt(i * 19 % 128)) << nameOf(t) << "x" << lanes;
+            ASSERT_EQ(buffers[3].getInt(i * 45 % 128), i == 5 ? 0 : buffers[0].getInt(i * 19 % 128))
+                << nameOf(t) << "x" << lanes;
         }
 }
 
@@ -110,15 +113,15 @@ TEST(Memory, StreamingStoresAtEveryAlignment) {
     for (int width : kWidths) {
       Writer w("stream");
       BufferId x = w.global("x", t, 128, Access::in), y = w.global("y", t, 192, Access::out);
-      w.loop("i", w.i64(0), w.i64(128), 32, Binding::parallel, [&](ExprId i) {
-        w.store(y, w.add(i, w.dim(Dim::symbol("offset"))), w.load(x, i, 32), {}, true);
-      });
+      w.loop("i", w.i64(0), w.i64(128), 32, Binding::parallel,
+             [&](ExprId i) { w.store(y, w.add(i, w.dim(Dim::symbol("offset"))), w.load(x, i, 32), {}, true); });
       auto loaded = testing::compileAndLoad(std::move(w).finish(), HostTarget::detectUpTo(width));
       ASSERT_TRUE(loaded);
       for (int64_t offset : {0, 1, 16, 32, 63, 64}) {
         std::vector<Array> buffers = {numbered(t, 128), Array(t, {192})};
         testing::call(*loaded, buffers, {offset}, testing::SerialHost());
-        for (int64_t i = 0; i < 128; ++i) ASSERT_EQ(buffers[1].getInt(i + offset), buffers[0].getInt(i)) << nameOf(t) << offset;
+        for (int64_t i = 0; i < 128; ++i)
+          ASSERT_EQ(buffers[1].getInt(i + offset), buffers[0].getInt(i)) << nameOf(t) << offset;
       }
     }
 }

@@ -33,18 +33,22 @@ Result<> checkIsForCpu(const Kernel& kernel) {
   for (const Buffer& buffer : kernel.buffers)
     if (buffer.scope == Scope::shared) found = fmt::format("the shared buffer {}", buffer.name);
   if (found.empty()) return Unit{};
-  return Diagnostic{"T0501", {}, fmt::format("kernel @{} has {}, which a CPU cannot run", kernel.name, found),
+  return Diagnostic{"T0501",
+                    {},
+                    fmt::format("kernel @{} has {}, which a CPU cannot run", kernel.name, found),
                     "bind loops to `parallel`, `serial` or `unroll` and use local buffers"};
 }
 
 /// The first local buffer, too large for the stack, that statements outside parallel loops use.
 const Buffer* largeLocalOutside(const Kernel& kernel) {
   for (BufferId id : usesOf(kernel, kernel.body, false).buffers)
-    if (const Buffer& buffer = kernel.buffer(id); buffer.scope == Scope::local && !FunctionEmitter::isSmall(buffer)) return &buffer;
+    if (const Buffer& buffer = kernel.buffer(id); buffer.scope == Scope::local && !FunctionEmitter::isSmall(buffer))
+      return &buffer;
   return nullptr;
 }
 
-void bindParameters(FunctionEmitter& emitter, const KernelContext& context, llvm::Function* function, const Uses& uses) {
+void bindParameters(FunctionEmitter& emitter, const KernelContext& context, llvm::Function* function,
+                    const Uses& uses) {
   const Kernel& kernel = context.kernel;
   llvm::IRBuilder<> b(function->getEntryBlock().getTerminator());
   auto field = [&](int argument, size_t index, llvm::Type* type) {
@@ -93,8 +97,10 @@ llvm::Function* KernelContext::makeFunction(llvm::FunctionType* type, const std:
   const std::string bits = std::to_string(target.vectorBytes * 8);
   function->addFnAttr("prefer-vector-width", bits);
   function->addFnAttr("min-legal-vector-width", bits);
-  // A caller built with -fsanitize=function reads the bytes in front of what it calls, which may be the first of its page.
-  function->setPrefixData(llvm::ConstantAggregateZero::get(llvm::ArrayType::get(llvm::Type::getInt64Ty(module.getContext()), 2)));
+  // A caller built with -fsanitize=function reads the bytes in front of what it calls, which may be the first of its
+  // page.
+  function->setPrefixData(
+      llvm::ConstantAggregateZero::get(llvm::ArrayType::get(llvm::Type::getInt64Ty(module.getContext()), 2)));
   llvm::BasicBlock::Create(module.getContext(), "entry", function);
   return function;
 }
@@ -104,9 +110,11 @@ Result<std::unique_ptr<llvm::Module>> buildModule(const Kernel& kernel, const Ho
   TK_RETURN_IF_ERROR(checkIsForCpu(kernel));
   const Buffer* large = largeLocalOutside(kernel);
   if (large && hasParallelLoop(kernel.body))
-    return Diagnostic{"T0502", {},
-                      fmt::format("kernel @{} uses the local buffer {} outside its parallel loops", kernel.name, large->name),
-                      "make it a scratch parameter, or use it inside one parallel loop only"};
+    return Diagnostic{
+        "T0502",
+        {},
+        fmt::format("kernel @{} uses the local buffer {} outside its parallel loops", kernel.name, large->name),
+        "make it a scratch parameter, or use it inside one parallel loop only"};
 
   auto module = std::make_unique<llvm::Module>(kernel.name, context);
   module->setTargetTriple(machine.getTargetTriple().str());

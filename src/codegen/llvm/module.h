@@ -17,8 +17,8 @@ Result<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const HostTarget&
 Result<std::unique_ptr<llvm::Module>> buildModule(const kernel::Kernel& kernel, const HostTarget& target,
                                                   const llvm::TargetMachine& machine, llvm::LLVMContext& context);
 
-/// Optimises for `machine` by a short list of passes. The kernel is explicit about loops and vectors, so that what is left is to clean
-/// up after the translation: no vectoriser, no unroller, no inliner.
+/// Optimises for `machine` by a short list of passes. The kernel is explicit about loops and vectors, so that what is
+/// left is to clean up after the translation: no vectoriser, no unroller, no inliner.
 void optimise(llvm::Module& module, llvm::TargetMachine& machine);
 
 }  // namespace tokamak::codegen

@@ -28,7 +28,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/false));      // what two statements both compute
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));       // what LICM brought together
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));  // what LICM brought together
   passes.addPass(llvm::SimplifyCFGPass());
   for (llvm::Function& function : module)
     if (!function.isDeclaration()) passes.run(function, functions);

@@ -73,14 +73,15 @@ void FunctionEmitter::emitAsOneIteration(const Block& block) {
           [&](FunctionEmitter& inner, llvm::Value*, llvm::Value*, const auto&) { inner.emitBlock(block); });
 }
 
-void FunctionEmitter::outline(const Uses& uses, llvm::Value* count, int64_t grain, const std::vector<llvm::Value*>& extra,
-                              const Fill& fill) {
+void FunctionEmitter::outline(const Uses& uses, llvm::Value* count, int64_t grain,
+                              const std::vector<llvm::Value*>& extra, const Fill& fill) {
   std::vector<Capture> captures;
   for (BufferId id : uses.buffers)
     if (kernel_.buffer(id).scope == Scope::global)
       captures.push_back({buffers_.at(id), [id](FunctionEmitter& inner, llvm::Value* v) { inner.bindBuffer(id, v); }});
   for (const std::string& name : uses.symbols)
-    captures.push_back({symbols_.at(name), [&name](FunctionEmitter& inner, llvm::Value* v) { inner.bindSymbol(name, v); }});
+    captures.push_back(
+        {symbols_.at(name), [&name](FunctionEmitter& inner, llvm::Value* v) { inner.bindSymbol(name, v); }});
   for (VarId id : uses.variables) {
     // A mutable variable from outside is read-only inside: its value at the loop's start.
     llvm::Value* outside = nullptr;
@@ -88,10 +89,12 @@ void FunctionEmitter::outline(const Uses& uses, llvm::Value* count, int64_t grai
       outside = b_.CreateLoad(slot->second->getAllocatedType(), slot->second);
     else if (auto bound = values_.find(id); bound != values_.end())
       outside = bound->second;
-    if (outside) captures.push_back({outside, [id](FunctionEmitter& inner, llvm::Value* v) { inner.bindVariable(id, v); }});
+    if (outside)
+      captures.push_back({outside, [id](FunctionEmitter& inner, llvm::Value* v) { inner.bindVariable(id, v); }});
   }
   std::vector<llvm::Value*> inside;
-  for (llvm::Value* v : extra) captures.push_back({v, [&inside](FunctionEmitter&, llvm::Value* w) { inside.push_back(w); }});
+  for (llvm::Value* v : extra)
+    captures.push_back({v, [&inside](FunctionEmitter&, llvm::Value* w) { inside.push_back(w); }});
 
   std::vector<llvm::Type*> fields;
   for (const Capture& capture : captures) fields.push_back(capture.value->getType());

@@ -10,7 +10,8 @@ using Words = std::array<llvm::Value*, 4>;
 
 llvm::Constant* number(llvm::Value* like, uint64_t value) { return llvm::ConstantInt::get(like->getType(), value); }
 
-/// The four words of each lane's block. They live in 64-bit lanes with a clear upper half: a product of two is one vpmuludq.
+/// The four words of each lane's block. They live in 64-bit lanes with a clear upper half: a product of two is one
+/// vpmuludq.
 Words emitBlocks(Builder& b, llvm::Value* seed, llvm::Value* offset, llvm::Value* block) {
   auto low = [&](llvm::Value* v) { return b.CreateAnd(v, number(v, 0xffffffff)); };
   auto high = [&](llvm::Value* v) { return b.CreateLShr(v, number(v, 32)); };

@@ -70,7 +70,8 @@ void FunctionEmitter::emit(const For& s) {
   llvm::Value* end = value(s.end);
   auto* first = llvm::dyn_cast<llvm::ConstantInt>(begin);
   auto* last = llvm::dyn_cast<llvm::ConstantInt>(end);
-  if (s.binding == Binding::unroll && first && last) return emitUnrolled(s, first->getSExtValue(), last->getSExtValue());
+  if (s.binding == Binding::unroll && first && last)
+    return emitUnrolled(s, first->getSExtValue(), last->getSExtValue());
   emitLoop(s.var, begin, end, s.step, s.body);
 }
 
@@ -81,8 +82,8 @@ void FunctionEmitter::emitUnrolled(const For& s, int64_t begin, int64_t end) {
   }
 }
 
-/// Tested at the bottom, behind one test for an empty loop: what the body computes from outside is then known to be computed,
-/// and moves in front of the loop.
+/// Tested at the bottom, behind one test for an empty loop: what the body computes from outside is then known to be
+/// computed, and moves in front of the loop.
 void FunctionEmitter::emitLoop(VarId var, llvm::Value* begin, llvm::Value* end, int64_t step, const Block& body) {
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* loop = newBlock("loop");

@@ -25,7 +25,8 @@ struct SerialHost : KernelHost {
   mutable int64_t calls = 0, lastCount = -1, lastGrain = -1, lastScratch = -1;
 
   SerialHost() : KernelHost{&SerialHost::run} {}
-  static void run(const KernelHost* host, int64_t count, int64_t grain, int64_t scratchBytes, ParallelBody body, void* environment) {
+  static void run(const KernelHost* host, int64_t count, int64_t grain, int64_t scratchBytes, ParallelBody body,
+                  void* environment) {
     const auto& self = *static_cast<const SerialHost*>(host);
     ++self.calls;
     self.lastCount = count;
@@ -40,7 +41,8 @@ struct SerialHost : KernelHost {
 /// Two threads, a half each.
 struct TwoThreadHost : KernelHost {
   TwoThreadHost() : KernelHost{&TwoThreadHost::run} {}
-  static void run(const KernelHost*, int64_t count, int64_t, int64_t scratchBytes, ParallelBody body, void* environment) {
+  static void run(const KernelHost*, int64_t count, int64_t, int64_t scratchBytes, ParallelBody body,
+                  void* environment) {
     auto half = [=](int64_t begin, int64_t end) {
       auto scratch = makeScratch(scratchBytes);
       body(environment, begin, end, alignScratch(scratch));
@@ -51,7 +53,8 @@ struct TwoThreadHost : KernelHost {
   }
 };
 
-inline std::shared_ptr<const LoadedKernel> compileAndLoad(const kernel::Kernel& kernel, const HostTarget& target = HostTarget::detect()) {
+inline std::shared_ptr<const LoadedKernel> compileAndLoad(const kernel::Kernel& kernel,
+                                                          const HostTarget& target = HostTarget::detect()) {
   auto object = compileObject(kernel, target);
   if (!object) {
     ADD_FAILURE() << object.error().str();
@@ -65,7 +68,8 @@ inline std::shared_ptr<const LoadedKernel> compileAndLoad(const kernel::Kernel& 
   return *loaded;
 }
 
-inline void call(const LoadedKernel& loaded, std::vector<Array>& buffers, const std::vector<int64_t>& symbols, const KernelHost& host) {
+inline void call(const LoadedKernel& loaded, std::vector<Array>& buffers, const std::vector<int64_t>& symbols,
+                 const KernelHost& host) {
   std::vector<void*> pointers;
   for (Array& buffer : buffers) pointers.push_back(buffer.data());
   loaded.function()(pointers.data(), symbols.data(), &host);

@@ -80,7 +80,8 @@ std::vector<ExprId> operandsOf(const Expr& expr) {
   return std::visit(
       Overloaded{[](const Imm&) { return std::vector<ExprId>{}; }, [](const Symbol&) { return std::vector<ExprId>{}; },
                  [](const Var&) { return std::vector<ExprId>{}; }, [](const Un& e) { return std::vector{e.a}; },
-                 [](const Bin& e) { return std::vector{e.a, e.b}; }, [](const Sel& e) { return std::vector{e.condition, e.a, e.b}; },
+                 [](const Bin& e) { return std::vector{e.a, e.b}; },
+                 [](const Sel& e) { return std::vector{e.condition, e.a, e.b}; },
                  [](const Convert& e) { return std::vector{e.a}; },
                  [](const Load& e) { return e.mask ? std::vector{e.index, e.mask} : std::vector{e.index}; },
                  [](const Splat& e) { return std::vector{e.a}; }, [](const Ramp& e) { return std::vector{e.base}; },

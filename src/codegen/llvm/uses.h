@@ -20,8 +20,8 @@ Uses usesOf(const kernel::Kernel& kernel, const kernel::Block& block, bool insid
 
 bool hasParallelLoop(const kernel::Block& block);
 
-/// Whether an expression's value may differ between two evaluations in one scope: it reads a mutable variable, or a buffer
-/// that the kernel may write. Indexed by expression.
+/// Whether an expression's value may differ between two evaluations in one scope: it reads a mutable variable, or a
+/// buffer that the kernel may write. Indexed by expression.
 std::vector<bool> changingExpressions(const kernel::Kernel& kernel);
 
 /// The expressions that an expression is made of.
