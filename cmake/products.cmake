@@ -52,6 +52,9 @@ if(TOKAMAK_FUZZ)
 endif()
 
 if(TOKAMAK_TESTS)
+  # The vector math on every float; `make fuzz` runs it.
+  add_executable(exhaustive_math ${PROJECT_SOURCE_DIR}/tests/fuzz/exhaustive_math.cpp)
+  target_link_libraries(exhaustive_math PRIVATE tokamak_codegen_llvm)
   include(cmake/tests.cmake)
 endif()
 

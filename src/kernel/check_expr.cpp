@@ -75,6 +75,8 @@ struct Checker {
     return has({of(n.a).dtype, 1}, "fold");
   }
   std::string operator()(const Prefix& n) const {
+    if (n.kind == BinaryKind::bit_and || n.kind == BinaryKind::bit_or)
+      return fmt::format("prefix by {}: only add, mul, max, min", nameOf(n.kind));
     if (auto wrong = checkFold("prefix", n.kind, of(n.a)); !wrong.empty()) return wrong;
     return has(of(n.a), "prefix");
   }

@@ -1,18 +1,14 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <variant>
 #include <vector>
 
+#include "kernel/expr.h"
 #include "support/dim.h"
-#include "support/dtype.h"
-#include "support/ids.h"
 #include "support/result.h"
-#include "support/scalar.h"
-#include "support/scalar_op.h"
 
 /// Kernel IR: one kernel is a loop nest over flat buffers. Loops carry bindings that say what runs them (a CPU's
 /// threads, a GPU's blocks and threads, one after another); values are scalars or short vectors of lanes; buffers have
@@ -30,114 +26,21 @@
 ///   }
 namespace tokamak::kernel {
 
-struct ExprTag;
-using ExprId = Id<ExprTag>;
-struct VarTag;
-using VarId = Id<VarTag>;
-struct BufferTag;
-using BufferId = Id<BufferTag>;
-
-/// Element type and number of lanes: `f32`, `f32x16`. Halves are storage types: values of theirs are loaded, cast,
-/// splatted, bound to variables and stored, nothing else; there are no immediates of them.
-struct ValueType {
-  DType dtype = DType::f32;
-  int lanes = 1;
-  bool operator==(const ValueType&) const = default;
-  std::string str() const;
-};
-
-// ---- expressions: pure, hash-consed in their kernel, named by ExprId ----
-
-struct Imm {
-  Scalar value;
-  bool operator==(const Imm&) const = default;
-};  // scalar, or the same in every lane
-struct Symbol {
-  std::string name;
-  bool operator==(const Symbol&) const = default;
-};  // i64: a symbolic dimension
-struct Var {
-  VarId var;
-  bool operator==(const Var&) const = default;
-};
-struct Un {
-  UnaryKind kind;
-  ExprId a;
-  bool operator==(const Un&) const = default;
-};
-struct Bin {
-  BinaryKind kind;
-  ExprId a, b;
-  bool operator==(const Bin&) const = default;
-};  // same types
-struct Sel {
-  ExprId condition, a, b;
-  bool operator==(const Sel&) const = default;
-};  // condition: bool, as many lanes
-struct Convert {
-  ExprId a;
-  bool operator==(const Convert&) const = default;
-};  // to the expression's dtype, as graph::Cast
-/// Indices are i64 or i32 (signed). Scalar index: `lanes` elements from there on. Vector index: one element a lane (a
-/// gather). Lanes whose mask (bool, as many lanes; absent = all) is false read nothing and give 0.
-struct Load {
-  BufferId buffer;
-  ExprId index;
-  ExprId mask;
-  bool operator==(const Load&) const = default;
-};
-struct Splat {
-  ExprId a;
-  bool operator==(const Splat&) const = default;
-};  // scalar to every lane
-struct Ramp {
-  ExprId base;
-  bool operator==(const Ramp&) const = default;
-};  // base, base + 1, ...: i64 or i32
-struct Fold {
-  BinaryKind kind;
-  ExprId a;
-  bool operator==(const Fold&) const = default;
-};  // add mul max min and or over the lanes: scalar
-struct Prefix {
-  BinaryKind kind;
-  ExprId a;
-  bool operator==(const Prefix&) const = default;
-};  // inclusive running add mul max min over the lanes
-struct Extract {
-  ExprId a;
-  int lane;
-  bool operator==(const Extract&) const = default;
-};  // one lane: scalar
-/// 32 random bits, zero-extended to i64, for element `index` (i64, any lanes; seed and offset are scalar i64):
-/// Philox-4x32-10 as graph::Random has it.
-struct Philox {
-  ExprId seed, offset, index;
-  bool operator==(const Philox&) const = default;
-};
-
-using ExprNode =
-    std::variant<Imm, Symbol, Var, Un, Bin, Sel, Convert, Load, Splat, Ramp, Fold, Prefix, Extract, Philox>;
-
-struct Expr {
-  ExprNode node;
-  ValueType type;
-  bool operator==(const Expr&) const = default;
-};
-
 // ---- statements ----
 
-/// What runs the iterations of a loop.
+/// What runs the iterations of a loop. On a GPU every thread of every block runs the whole body of the kernel, and a
+/// bound loop is the one iteration that is the thread's own, or none. Grid and block are as large as the longest loop
+/// bound to them.
 enum class Binding : uint8_t {
   serial,    // one after another
   unroll,    // serial, with the body repeated by the code generator; constant extent
   parallel,  // CPU threads: any order, at the same time; all are done when the loop ends. Outermost loops only
-  block_x,
+  block_x,   // GPU grid
   block_y,
-  block_z,  // GPU grid
-  thread_x,
+  block_z,
+  thread_x,  // GPU block
   thread_y,
-  thread_z  // GPU block
+  thread_z
 };
 
 struct Stmt;
@@ -153,20 +56,23 @@ struct For {
   int64_t grain = 1;
   Block body;
 };
+/// `let v: f32 = load x[i]`. Immutable; lives to the end of its block, as all variables do.
 struct Let {
   VarId var;
   ExprId value;
-};  // immutable
+};
+/// `var acc: f32 = 0.0`. Mutable.
 struct Declare {
   VarId var;
   ExprId value;
-};  // mutable from here to the end of its block
+};
+/// `acc = acc + v`.
 struct Assign {
   VarId var;
   ExprId value;
 };
-/// Scalar index with a vector value: consecutive elements. Vector index: one element a lane (distinct). `streaming`
-/// hints that the bytes will not be read back soon.
+/// `store y[i] mask m = v streaming`. Scalar index with a vector value: consecutive elements. Vector index: one element
+/// a lane (distinct). `streaming` hints that the bytes will not be read back soon.
 struct Store {
   BufferId buffer;
   ExprId index;
@@ -174,11 +80,13 @@ struct Store {
   ExprId mask;
   bool streaming = false;
 };
+/// `if i < n { ... } else { ... }`.
 struct If {
   ExprId condition;
   Block then, otherwise;
 };
-struct Barrier {};  // all threads of a block meet; shared memory written before is visible after
+/// `barrier`: all threads of a block meet; shared memory written before is visible after.
+struct Barrier {};
 
 using StmtNode = std::variant<For, Let, Declare, Assign, Store, If, Barrier>;
 struct Stmt {
@@ -192,12 +100,12 @@ enum class Scope : uint8_t {
   shared,  // one a block
   local    // one an iteration of the enclosing parallel or thread loops; contents do not survive it
 };
-enum class Access : uint8_t {
+enum class Access : uint8_t {  // of global buffers
   in,
   out,
   inout,
-  scratch
-};  // of global buffers; scratch: caller's memory, contents of no meaning
+  scratch  // the caller's memory, contents of no meaning
+};
 
 struct Buffer {
   std::string name;

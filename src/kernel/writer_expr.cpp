@@ -133,14 +133,14 @@ ExprId Writer::ramp(ExprId base, int lanes) {
   return kernel_.intern({Ramp{base}, {t.dtype, lanes}});
 }
 
-static bool isFoldable(BinaryKind kind) {
+static bool folds(BinaryKind kind) {
   return kind == BinaryKind::add || kind == BinaryKind::mul || kind == BinaryKind::max || kind == BinaryKind::min ||
          kind == BinaryKind::bit_and || kind == BinaryKind::bit_or;
 }
 
 ExprId Writer::fold(BinaryKind kind, ExprId a) {
   const ValueType t = type(a);
-  TK_CHECK(isFoldable(kind) && isDefined(kind, t.dtype) && !isHalf(t.dtype),
+  TK_CHECK(folds(kind) && isDefined(kind, t.dtype) && !isHalf(t.dtype),
            fmt::format("fold {} of {}", nameOf(kind), t.str()));
   if (t.lanes == 1) return a;
   const bool idempotent = kind != BinaryKind::add && kind != BinaryKind::mul;
@@ -150,7 +150,7 @@ ExprId Writer::fold(BinaryKind kind, ExprId a) {
 
 ExprId Writer::prefix(BinaryKind kind, ExprId a) {
   const ValueType t = type(a);
-  TK_CHECK(isFoldable(kind) && isDefined(kind, t.dtype) && !isHalf(t.dtype),
+  TK_CHECK(folds(kind) && kind < BinaryKind::bit_and && isDefined(kind, t.dtype) && !isHalf(t.dtype),
            fmt::format("prefix {} of {}", nameOf(kind), t.str()));
   return t.lanes == 1 ? a : kernel_.intern({Prefix{kind, a}, t});
 }

@@ -31,8 +31,8 @@ std::optional<ExprId> Writer::simplifyBinary(BinaryKind kind, ExprId a, ExprId b
   }
 }
 
-/// Constants go right and gather: (x + 1) + (y + 2) is (x + y) + 3. What is added to a ramp moves into its base, so
-/// that an index made of vectors is still seen to be contiguous.
+/// Constants go right and gather: (x + 1) + (y + 2) is (x + y) + 3; x + (y - x) is y. What is added to a ramp moves
+/// into its base, so that an index made of vectors is still seen to be contiguous.
 std::optional<ExprId> Writer::simplifyAddition(ExprId a, ExprId b) {
   if (asConstant(a)) std::swap(a, b);
   const ValueType t = type(a);
@@ -46,6 +46,8 @@ std::optional<ExprId> Writer::simplifyAddition(ExprId a, ExprId b) {
     return same ? std::optional(same->a) : std::nullopt;
   };
   if (asConstant(b) == 0) return a;
+  if (auto rest = match<Bin>(b); rest && rest->kind == BinaryKind::sub && rest->b == a) return rest->a;
+  if (auto rest = match<Bin>(a); rest && rest->kind == BinaryKind::sub && rest->b == b) return rest->a;
   if (auto lanes = match<Ramp>(a))
     if (auto more = baseOf(b)) return ramp(add(lanes->base, *more), t.lanes);
   if (auto lanes = match<Ramp>(b))

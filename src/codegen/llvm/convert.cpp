@@ -77,10 +77,17 @@ llvm::Value* narrowToOdd(Builder& b, llvm::Value* f64) {
   return asFloat(b, b.CreateSelect(b.CreateFCmpONE(back, f64), odd, bits));
 }
 
+/// Truncates, saturates to i64 (NaN gives 0) and wraps. llvm.fptosi.sat says as much, but LLVM does it lane by lane.
 llvm::Value* floatToInteger(Builder& b, DType to, llvm::Value* a) {
   llvm::Type* wide = withLanesOf(a->getType(), b.getInt64Ty());
-  llvm::Value* saturated = b.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {wide, a->getType()}, {a});
-  return b.CreateTrunc(saturated, withLanesOf(a->getType(), b.getIntNTy(bitWidth(to))));
+  llvm::Value* beyond = llvm::ConstantFP::get(a->getType(), 0x1p63);
+  llvm::Value* fits = b.CreateFCmpOLT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a), beyond);
+  llvm::Value* safe = b.CreateSelect(fits, a, llvm::Constant::getNullValue(a->getType()));
+  llvm::Value* result = b.CreateFPToSI(safe, wide);
+  result = b.CreateSelect(b.CreateFCmpOGE(a, beyond), llvm::ConstantInt::get(wide, INT64_MAX), result);
+  result =
+      b.CreateSelect(b.CreateFCmpOLE(a, b.CreateFNeg(beyond)), llvm::ConstantInt::getSigned(wide, INT64_MIN), result);
+  return b.CreateTrunc(result, withLanesOf(a->getType(), b.getIntNTy(bitWidth(to))));
 }
 
 llvm::Value* toHalf(Builder& b, DType from, DType to, llvm::Value* a, bool nativeHalf) {

@@ -1,33 +1,16 @@
 #include <unordered_map>
 
 #include "graph/graph.h"
+#include "graph/op_list.h"
 #include "graph/text/attribute.h"
 
 namespace tokamak {
 
 namespace {
 
-/// Calls visit(op) with a default op of every kind that a statement can have.
-template <class Visit, size_t... I>
-void forEachOp(Visit&& visit, std::index_sequence<I...>) {
-  const auto one = [&]<class T>(T op) {
-    if constexpr (std::is_same_v<T, Input>) {
-    } else if constexpr (NamedByKind<T>) {
-      for (size_t k = 0; k < EnumNames<decltype(op.kind)>::names.size(); ++k) {
-        op.kind = static_cast<decltype(op.kind)>(k);
-        visit(op);
-      }
-    } else {
-      visit(op);
-    }
-  };
-  (one(std::variant_alternative_t<I, Op>{}), ...);
-}
-
 std::unordered_map<std::string_view, Op> opsByMnemonic() {
   std::unordered_map<std::string_view, Op> table;
-  forEachOp([&](const auto& op) { table.emplace(mnemonicOf(op), op); },
-            std::make_index_sequence<std::variant_size_v<Op>>{});
+  forEachOp([&](const auto& op) { table.emplace(mnemonicOf(op), op); });
   return table;
 }
 

@@ -145,4 +145,23 @@ Expr unlikelyBranch(Expr rare, Expr fast, llvm::function_ref<Expr()> slow) {
   return fast.with(phi);
 }
 
+Expr repeatWhileAny(Expr start, llvm::function_ref<std::pair<Expr, Expr>(Expr)> step) {
+  llvm::IRBuilderBase& builder = start.builder();
+  llvm::BasicBlock* before = builder.GetInsertBlock();
+  TK_CHECK(builder.GetInsertPoint() == before->end(), "a loop is emitted at the end of a block");
+  llvm::Function* function = before->getParent();
+  auto* loop = llvm::BasicBlock::Create(builder.getContext(), "math.loop", function, before->getNextNode());
+  auto* after = llvm::BasicBlock::Create(builder.getContext(), "math.after", function, loop->getNextNode());
+  builder.CreateBr(loop);
+  builder.SetInsertPoint(loop);
+  llvm::PHINode* phi = builder.CreatePHI(start.type(), 2);
+  phi->addIncoming(start.value(), before);
+  auto [next, again] = step(start.with(phi));
+  llvm::Value* anyAgain = anyLane(again).value();
+  phi->addIncoming(next.value(), builder.GetInsertBlock());
+  builder.CreateCondBr(anyAgain, loop, after);
+  builder.SetInsertPoint(after);
+  return next;
+}
+
 }  // namespace tokamak::codegen::math

@@ -5,6 +5,7 @@
 
 #include <concepts>
 #include <initializer_list>
+#include <utility>
 
 namespace tokamak::codegen::math {
 
@@ -150,5 +151,9 @@ Expr anyLane(Expr c);
 /// `fast`, except that where some lane of `rare` is set the whole vector becomes slow(). The slow code stands behind a
 /// branch that is taken to be unlikely.
 Expr unlikelyBranch(Expr rare, Expr fast, llvm::function_ref<Expr()> slow);
+
+/// x = start; repeat { x, again = step(x) } while any lane of `again`. Only within the slow part of a branch, where the
+/// builder stands at the end of its block.
+Expr repeatWhileAny(Expr start, llvm::function_ref<std::pair<Expr, Expr>(Expr)> step);
 
 }  // namespace tokamak::codegen::math
