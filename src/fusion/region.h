@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "fusion/ledger.h"
@@ -20,6 +21,23 @@ struct EnumNames<RegionKind> {
   static constexpr std::array<std::string_view, 5> names = {"pointwise", "reduce", "scan", "scatter", "contract"};
 };
 
+/// Who runs a contract region.
+enum class Tier : uint8_t { kernel, library };
+template <>
+struct EnumNames<Tier> {
+  static constexpr std::array<std::string_view, 2> names = {"kernel", "library"};
+};
+
+/// What a library call does to its result before storing it, one after another.
+struct EpilogueStep {
+  enum class Kind : uint8_t { activation, binary } kind = Kind::activation;
+  Activation activation;                // of kind activation
+  BinaryKind binary = BinaryKind::add;  // of kind binary: result op operand
+  ValueId operand;                      // of kind binary: a stored value
+  enum class Across : uint8_t { none, rows, scalar } across = Across::none;  // operand has the result's shape, one value a column (channel), one value
+  ValueId result;                       // the graph value that stands after this step
+};
+
 /// One kernel-to-be: what it stores, the shape it iterates over and the axes it folds. What it computes follows: from the
 /// outputs back to values that other regions store, graph inputs and constants.
 ///
@@ -32,13 +50,16 @@ struct Region {
   std::vector<ValueId> outputs;  // stored
   std::vector<ValueId> inputs;   // stored values, graph inputs, constants that are loaded
   std::vector<ValueId> nodes;    // all that is computed here: members, replicated producers, views; in order
+  Tier tier = Tier::kernel;      // of contract regions
+  ValueId contraction;           // the product of a contract region
+  std::vector<EpilogueStep> epilogue;  // of library regions
 };
 
 /// A partition of a graph into regions, in an order in which producers run first. Reshapes of stored values that no region
 /// computes are aliases.
 struct FusionPlan {
   std::vector<Region> regions;
-  std::vector<ValueId> aliasOf;  // per value: the stored value whose memory it shares; invalid otherwise
+  std::vector<ValueId> aliasOf;  // per value: for a reshape that shares its operand's memory, that operand; invalid otherwise
   Ledger ledger;
 };
 
@@ -56,7 +77,10 @@ struct FusionOptions {
   MachineModel machine;
   DimBindings hints;    // likely values of symbols; 1024 where absent
   bool fuse = true;     // false: every op a kernel of its own, for comparison
-  bool library = true;  // products may take pointwise epilogues into a library call
+  std::vector<DType> libraryTypes;  // dtypes whose products a library serves; none: there is no library
+  bool epilogues = true;            // library calls may apply what follows a product
+  /// An activation of a tensor of this type, written out in primitives as the pipeline leaves it: how epilogues are found.
+  std::function<Graph(const Activation&, const TensorType&)> decomposed;
 };
 
 /// Partitions a graph of primitive ops (composites must have been decomposed). Cost grows almost linearly with its size.

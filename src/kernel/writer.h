@@ -48,6 +48,7 @@ class Writer {
   ExprId extract(ExprId a, int lane);
   ExprId philox(ExprId seed, ExprId offset, ExprId index);
 
+  DType bufferType(BufferId b) const { return kernel_.buffer(b).dtype; }
   ValueType type(ExprId a) const { return kernel_.type(a); }
   int lanes(ExprId a) const { return kernel_.type(a).lanes; }
   std::optional<int64_t> asConstant(ExprId a) const;  // of an integer or bool immediate, scalar or in every lane

@@ -1,0 +1,163 @@
+#include "driver/compile.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "driver/three_ways.h"
+#include "graph/interp/evaluate.h"
+
+namespace tokamak {
+namespace {
+
+Array randomArray(DType dtype, const std::vector<int64_t>& shape, uint64_t seed) {
+  Array a(dtype, shape);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    if (isFloat(dtype)) a.setDouble(i, normal(random));
+    else a.setInt(i, dtype == DType::boolean ? static_cast<int64_t>(random() % 2) : static_cast<int64_t>(random() % 7));
+  }
+  return a;
+}
+
+const Engine& engine() {
+  static const Engine instance({.diskCache = false});
+  return instance;
+}
+
+void expectClose(const std::vector<Array>& want, const std::vector<Array>& got, const std::string& who) {
+  ASSERT_EQ(want.size(), got.size());
+  for (size_t k = 0; k < want.size(); ++k) {
+    ASSERT_EQ(want[k].dtype(), got[k].dtype()) << who;
+    ASSERT_EQ(want[k].shape(), got[k].shape()) << who;
+    const double tolerance = want[k].dtype() == DType::f64 ? 1e-9 : isHalf(want[k].dtype()) ? 2e-2 : 2e-5;
+    for (int64_t i = 0; i < want[k].size(); ++i) {
+      const double a = want[k].getDouble(i), b = got[k].getDouble(i);
+      if (std::isnan(a) && std::isnan(b)) continue;
+      if (a == b) continue;
+      ASSERT_LE(std::fabs(a - b), tolerance * (1 + std::fabs(a))) << who << ": output " << k << " element " << i;
+    }
+  }
+}
+
+/// Interpreter, SIMT interpreter and LLVM agree, fused and unfused.
+void threeWays(const std::string& text, const DimBindings& dims = {}) {
+  SCOPED_TRACE(text);
+  auto graph = parseGraph(text);
+  ASSERT_TRUE(graph) << graph.error().str();
+  std::vector<Array> inputs;
+  uint64_t seed = 1;
+  for (ValueId v : graph->inputs()) {
+    std::vector<int64_t> shape;
+    for (const Dim& d : graph->type(v).shape) shape.push_back(*d.eval(dims));
+    inputs.push_back(randomArray(graph->type(v).dtype, shape, seed++));
+  }
+  auto want = evaluate(*graph, inputs);
+  ASSERT_TRUE(want) << want.error().str();
+  for (bool fuse : {true, false}) {
+    auto simt = runSimtGraph(*graph, inputs, engine(), {.fuse = fuse});
+    ASSERT_TRUE(simt) << simt.error().str();
+    expectClose(*want, *simt, fuse ? "simt" : "simt, unfused");
+    auto compiled = runCompiled(*graph, inputs, engine(), {.fuse = fuse});
+    ASSERT_TRUE(compiled) << compiled.error().str();
+    expectClose(*want, *compiled, fuse ? "compiled" : "compiled, unfused");
+  }
+}
+
+TEST(Compile, PointwiseChain) {
+  threeWays(R"(graph @f(%x: f32[7, 33], %b: f32[33]) {
+    %0 = broadcast %b {axes = [1]} : f32[7, 33]
+    %1 = add %x, %0 : f32[7, 33]
+    %2 = gelu %1 : f32[7, 33]
+    %3 = exp %1 : f32[7, 33]
+    return %2, %3
+  })");
+}
+
+TEST(Compile, SoftmaxAndNorm) {
+  threeWays(R"(graph @f(%x: f32[M, 100], %w: f32[100], %b: f32[100]) {
+    %0 = softmax %x {axis = 1} : f32[M, 100]
+    %1 = norm %0, %w, %b {kind = layer, affine = true} : f32[M, 100]
+    return %1
+  })", {{"M", 5}});
+}
+
+TEST(Compile, FoldsOfEveryShape) {
+  for (const char* kind : {"sum", "max", "min", "mean", "prod", "argmax", "argmin"})
+    for (const char* axes : {"[0]", "[1]", "[2]", "[0, 1]", "[1, 2]", "[0, 2]", "[0, 1, 2]"}) {
+      const std::string dims[] = {"3", "20", "37"};
+      std::string kept;
+      for (int a = 0; a < 3; ++a)
+        if (std::string(axes).find(char('0' + a)) == std::string::npos) kept += (kept.empty() ? "" : ", ") + dims[a];
+      const std::string type = (kind[0] == 'a' ? "i64[" : "f32[") + kept + "]";
+      threeWays("graph @f(%x: f32[3, 20, 37]) {\n %0 = reduce %x {kind = " + std::string(kind) + ", axes = " + axes + "} : " + type + "\n return %0\n}");
+    }
+}
+
+TEST(Compile, LongFoldsInTwoStages) {
+  threeWays("graph @f(%x: f32[3, 70001]) {\n %0 = reduce %x {kind = sum, axes = [1]} : f32[3]\n %1 = reduce %x {kind = argmax, axes = [1]} : i64[3]\n return %0, %1\n}");
+  threeWays("graph @f(%x: f32[N]) {\n %0 = mul %x, %x : f32[N]\n %1 = reduce %0 {kind = mean, axes = [0]} : f32[]\n return %1\n}", {{"N", 100003}});
+  threeWays("graph @f(%x: f32[1000, 70]) {\n %0 = exp %x : f32[1000, 70]\n %1 = reduce %0 {kind = sum, axes = [0]} : f32[70]\n %2 = sqrt %1 : f32[70]\n return %2\n}");
+}
+
+TEST(Compile, TransposesAndViews) {
+  threeWays(R"(graph @f(%x: f32[70, 90], %y: f32[90, 70]) {
+    %0 = mul %x, %x : f32[70, 90]
+    %1 = transpose %0 {perm = [1, 0]} : f32[90, 70]
+    %2 = add %1, %y : f32[90, 70]
+    return %2
+  })");
+  threeWays(R"(graph @f(%x: f32[2, 6, 8, 16]) {
+    %0 = transpose %x {perm = [0, 2, 1, 3]} : f32[2, 8, 6, 16]
+    %1 = reshape %0 : f32[16, 96]
+    %2 = exp %1 : f32[16, 96]
+    return %2
+  })");
+  threeWays(R"(graph @f(%x: f32[5, 12], %y: f32[3, 12]) {
+    %0 = concat %x, %y {axis = 0} : f32[8, 12]
+    %1 = pad %0 {low = [1, 2], high = [0, -1], value = 1.5} : f32[9, 13]
+    %2 = flip %1 {axes = [1]} : f32[9, 13]
+    %3 = slice %2 {start = [1, 0], stride = [2, 3]} : f32[4, 5]
+    return %3, %2
+  })");
+}
+
+TEST(Compile, ScanGatherScatter) {
+  threeWays(R"(graph @f(%x: f32[5, 67]) {
+    %0 = scan %x {kind = sum, axis = 1} : f32[5, 67]
+    %1 = scan %x {kind = max, axis = 0} : f32[5, 67]
+    %2 = scan %x {kind = sum, axis = 1, reverse = true} : f32[5, 67]
+    %3 = scan %x {kind = argmax, axis = 1} : i64[5, 67]
+    return %0, %1, %2, %3
+  })");
+  threeWays(R"(graph @f(%t: f32[10, 40], %i: i64[6, 2], %s: f32[6, 40], %k: i64[6, 40]) {
+    %0 = index_select %t, %i {axis = 0} : f32[6, 2, 40]
+    %1 = exp %0 : f32[6, 2, 40]
+    %2 = scatter %t, %k, %s {axis = 0, kind = add} : f32[10, 40]
+    %3 = gather %t, %k {axis = 0} : f32[6, 40]
+    return %1, %2, %3
+  })");
+}
+
+TEST(Compile, Products) {
+  threeWays(R"(graph @f(%x: f32[M, 64], %w: f32[96, 64], %b: f32[96]) {
+    %0 = matmul %x, %w, %b {transpose_b = true} : f32[M, 96]
+    %1 = gelu %0 : f32[M, 96]
+    return %1
+  })", {{"M", 9}});
+  threeWays(R"(graph @f(%x: f32[1, 3, 17, 19], %w: f32[8, 3, 3, 3], %b: f32[8]) {
+    %0 = conv %x, %w, %b {stride = [2, 1], low = [1, 1], high = [1, 1], dilation = [1, 1]} : f32[1, 8, 9, 19]
+    %1 = relu %0 : f32[1, 8, 9, 19]
+    %2 = pool %1 {kind = max, window = [3, 3], stride = [2, 2], low = [1, 1], high = [1, 1], dilation = [1, 1]} : f32[1, 8, 5, 10]
+    return %2
+  })");
+  threeWays(R"(graph @f(%x: i64[3, 4, 5], %w: i64[3, 5, 6]) {
+    %0 = matmul %x, %w : i64[3, 4, 6]
+    return %0
+  })");
+}
+
+}  // namespace
+}  // namespace tokamak

@@ -1,0 +1,37 @@
+#include "driver/engine.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace tokamak {
+
+static std::string fromEnvironment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string defaultCacheFolder() {
+  if (auto folder = fromEnvironment("TOKAMAK_CACHE_DIR"); !folder.empty()) return folder;
+  if (auto folder = fromEnvironment("XDG_CACHE_HOME"); !folder.empty()) return folder + "/tokamak";
+  if (auto home = fromEnvironment("HOME"); !home.empty()) return home + "/.cache/tokamak";
+  return {};
+}
+
+Engine::Engine(const EngineOptions& options) {
+  int64_t limit = options.poolLimitBytes;
+  if (auto text = fromEnvironment("TOKAMAK_POOL_LIMIT"); limit < 0 && !text.empty()) limit = std::strtoll(text.c_str(), nullptr, 10);
+  pool = std::make_shared<runtime::MemoryPool>(runtime::PoolOptions{.limitBytes = limit});
+  host = std::make_shared<runtime::ParallelHost>(options.threads);
+  runtime::KernelCacheOptions cacheOptions;
+  if (options.diskCache) cacheOptions.folder = options.cacheFolder.empty() ? defaultCacheFolder() : options.cacheFolder;
+  cacheOptions.warn = options.warn ? options.warn : [](std::string_view text) {
+    std::fprintf(stderr, "tokamak: warning: %.*s\n", int(text.size()), text.data());
+  };
+  cache = std::make_shared<runtime::KernelCache>(std::move(cacheOptions));
+  library::LibraryOptions libraryOptions;
+  libraryOptions.path = options.oneDnnPath.empty() ? fromEnvironment("TOKAMAK_ONEDNN") : options.oneDnnPath;
+  library = library::Library::open(libraryOptions);
+  target = codegen::HostTarget::detectUpTo(options.vectorBytes);
+}
+
+}  // namespace tokamak

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "fusion/region.h"
+#include "library/library.h"
+#include "runtime/program.h"
+
+namespace tokamak {
+
+/// A library region as a call: which values it reads, in order (the result comes last), and the extents it needs.
+struct LibraryStep {
+  std::shared_ptr<const runtime::Call> call;
+  std::vector<ValueId> operands;  // then the region's output
+  std::vector<Dim> dims;
+};
+
+Result<LibraryStep> makeLibraryStep(const Graph& graph, const Region& region, const library::Library& library);
+
+}  // namespace tokamak

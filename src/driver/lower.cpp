@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include "driver/compile.h"
+#include "passes/pipeline.h"
+
+namespace tokamak {
+
+/// The primitives that the pipeline makes of one activation.
+static Graph decomposedActivation(const Activation& activation, const TensorType& type) {
+  Graph graph;
+  const ValueId x = graph.addInput("x", type);
+  graph.addOutput(graph.append({activation, {x}, type, {}, {}}));
+  if (!runPipeline(graph)) return {};
+  return graph;
+}
+
+static std::vector<DType> servedTypes(const library::Library& library) {
+  std::vector<DType> out;
+  for (DType t : {DType::f32, DType::bf16, DType::f16})
+    if (library.available() && library.accepts(library::MatMulDesc{.a = t, .b = t, .c = t})) out.push_back(t);
+  return out;
+}
+
+Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOptions& options) {
+  Lowered out;
+  out.graph = graph;
+  TK_RETURN_IF_ERROR(runPipeline(out.graph, {.eagerRounding = options.eagerRounding}));
+  FusionOptions fusion;
+  fusion.hints = options.hints;
+  fusion.fuse = options.fuse;
+  fusion.machine.threads = engine.host->threads();
+  if (options.library) fusion.libraryTypes = servedTypes(*engine.library);
+  fusion.decomposed = decomposedActivation;
+  out.plan = planFusion(out.graph, fusion);
+
+  schedule::Device device;
+  device.vectorBytes = engine.target.vectorBytes;
+  device.threads = engine.host->threads();
+  for (size_t i = 0; i < out.plan.regions.size(); ++i) {
+    const Region& region = out.plan.regions[i];
+    LedgerRegion& entry = out.plan.ledger.regions[i];
+    entry.name = fmt::format("{}_{}", entry.kind, i);
+    if (region.kind == RegionKind::contract && region.tier == Tier::library) {
+      entry.schedule = engine.library->version();
+      out.kernels.emplace_back();
+      continue;
+    }
+    TK_TRY(schedule::Scheduled scheduled, schedule::scheduleRegion(out.graph, region, options.hints, device, entry.name));
+    entry.schedule = scheduled.scheduler + ": " + scheduled.plan;
+    out.kernels.emplace_back(std::move(scheduled));
+  }
+  return out;
+}
+
+}  // namespace tokamak

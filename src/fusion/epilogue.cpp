@@ -1,0 +1,164 @@
+#include "fusion/epilogue.h"
+
+#include <algorithm>
+
+#include "fusion/cost.h"
+
+namespace tokamak {
+
+bool servedByLibrary(const Graph& graph, ValueId product, const FusionOptions& options) {
+  const Node& node = graph.node(product);
+  for (ValueId operand : node.operands)
+    if (graph.type(operand).dtype != node.type.dtype) return false;
+  if (std::find(options.libraryTypes.begin(), options.libraryTypes.end(), node.type.dtype) == options.libraryTypes.end()) return false;
+  if (auto* op = std::get_if<MatMul>(&node.op)) {
+    const bool gemv = node.type.rank() >= 2 && node.type.shape[node.type.rank() - 2].is(1) && !op->transposeA && op->transposeB;
+    return !gemv;
+  }
+  return true;
+}
+
+namespace {
+
+class Matcher {
+ public:
+  Matcher(const Graph& graph, const std::vector<std::vector<ValueId>>& readers, const std::vector<bool>& isOutput, const FusionOptions& options)
+      : graph_(graph), readers_(readers), isOutput_(isOutput), options_(options) {}
+
+  std::vector<EpilogueStep> run(ValueId product) {
+    std::vector<EpilogueStep> steps;
+    ValueId at = product;
+    while (steps.size() < 4 && !isOutput_[at.index]) {
+      EpilogueStep step;
+      if (!matchBinary(product, at, step) && !matchActivation(at, step)) break;
+      at = step.result;
+      steps.push_back(std::move(step));
+    }
+    return steps;
+  }
+
+ private:
+  bool matchBinary(ValueId product, ValueId at, EpilogueStep& step) const {
+    const auto& readers = readers_[at.index];
+    if (readers.size() != 1) return false;
+    const Node& node = graph_.node(readers[0]);
+    auto* op = std::get_if<Binary>(&node.op);
+    if (!op || !(node.type == graph_.type(at))) return false;
+    const bool commutes = op->kind == BinaryKind::add || op->kind == BinaryKind::mul;
+    if (!commutes && op->kind != BinaryKind::sub) return false;
+    ValueId other;
+    if (node.operands[0] == at && node.operands[1] != at) other = node.operands[1];
+    else if (commutes && node.operands[1] == at && node.operands[0] != at) other = node.operands[0];
+    if (!other) return false;
+    step.kind = EpilogueStep::Kind::binary;
+    step.binary = op->kind;
+    step.result = readers[0];
+    const bool conv = std::holds_alternative<Conv>(graph_.node(product).op);
+    const Axis column = conv ? 1 : static_cast<Axis>(node.type.rank()) - 1;
+    if (auto* broadcast = opAs<Broadcast>(graph_, other)) {
+      const ValueId vector = graph_.node(other).operands[0];
+      if (graph_.type(vector).rank() != 1 || broadcast->axes != std::vector<Axis>{column} || !isStorable(vector)) return false;
+      if (!(graph_.type(vector).shape[0] == node.type.shape[column])) return false;
+      step.operand = vector;
+      step.across = EpilogueStep::Across::rows;
+      return true;
+    }
+    step.operand = other;
+    step.across = EpilogueStep::Across::none;
+    return isStorable(other);
+  }
+
+  /// Values that are in memory, or are computed by an op that can store them.
+  bool isStorable(ValueId v) const {
+    const Op& op = graph_.node(v).op;
+    return std::holds_alternative<Input>(op) || isElementwise(op) || std::holds_alternative<Reduce>(op) ||
+           std::holds_alternative<MatMul>(op) || std::holds_alternative<Conv>(op) || std::holds_alternative<Scan>(op) ||
+           (std::holds_alternative<Constant>(op) && std::get<Constant>(op).data->size() > 1);
+  }
+
+  bool matchActivation(ValueId at, EpilogueStep& step) {
+    if (!options_.decomposed) return false;
+    static constexpr ActivationKind kinds[] = {ActivationKind::gelu, ActivationKind::gelu_tanh, ActivationKind::silu, ActivationKind::relu};
+    for (ActivationKind kind : kinds) {
+      const Activation activation{kind};
+      const Graph pattern = options_.decomposed(activation, graph_.type(at));
+      if (pattern.outputs().empty()) continue;
+      for (ValueId root : forward(at, pattern.size())) {
+        matched_.assign(1, at);
+        if (!same(pattern, pattern.outputs()[0], root, at) || !isClosed(at, root)) continue;
+        step.kind = EpilogueStep::Kind::activation;
+        step.activation = activation;
+        step.result = root;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Readers of readers, as many steps as the pattern has nodes.
+  std::vector<ValueId> forward(ValueId from, size_t steps) const {
+    std::vector<ValueId> out{from};
+    for (size_t i = 0; i < out.size() && out.size() <= 4 * steps; ++i)
+      for (ValueId r : readers_[out[i].index])
+        if (isElementwise(graph_.node(r).op) && std::find(out.begin(), out.end(), r) == out.end()) out.push_back(r);
+    out.erase(out.begin());
+    return out;
+  }
+
+  bool same(const Graph& pattern, ValueId p, ValueId g, ValueId at) {
+    const Node &want = pattern.node(p), &have = graph_.node(g);
+    if (std::holds_alternative<Input>(want.op)) return g == at;
+    if (!(want.op == have.op) || !(want.type == have.type) || want.operands.size() != have.operands.size()) return false;
+    const auto keep = matched_;
+    bool equal = true;
+    for (size_t i = 0; i < want.operands.size() && equal; ++i) equal = same(pattern, want.operands[i], have.operands[i], at);
+    auto* binary = std::get_if<Binary>(&want.op);
+    if (!equal && binary && (binary->kind == BinaryKind::add || binary->kind == BinaryKind::mul)) {
+      matched_ = keep;
+      equal = same(pattern, want.operands[0], have.operands[1], at) && same(pattern, want.operands[1], have.operands[0], at);
+    }
+    if (!equal) {
+      matched_ = keep;
+      return false;
+    }
+    matched_.push_back(g);
+    return true;
+  }
+
+  /// Nothing but the matched nodes reads what the chain would no longer store.
+  bool isClosed(ValueId at, ValueId root) const {
+    auto isIn = [&](ValueId v) { return std::find(matched_.begin(), matched_.end(), v) != matched_.end(); };
+    for (ValueId v : matched_) {
+      if (v == root || (!isElementwise(graph_.node(v).op) && v != at)) continue;
+      if (isOutput_[v.index] || !std::all_of(readers_[v.index].begin(), readers_[v.index].end(), isIn)) return false;
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  const std::vector<std::vector<ValueId>>& readers_;
+  const std::vector<bool>& isOutput_;
+  const FusionOptions& options_;
+  std::vector<ValueId> matched_;
+};
+
+}  // namespace
+
+std::vector<EpilogueStep> matchEpilogue(const Graph& graph, ValueId product, const std::vector<std::vector<ValueId>>& readers,
+                                        const std::vector<bool>& isOutput, const FusionOptions& options) {
+  return Matcher(graph, readers, isOutput, options).run(product);
+}
+
+std::vector<ValueId> epilogueNodes(const Graph& graph, ValueId from, ValueId to) {
+  std::vector<ValueId> work{to}, out;
+  while (!work.empty()) {
+    const ValueId v = work.back();
+    work.pop_back();
+    if (v.index <= from.index || !isElementwise(graph.node(v).op) || std::find(out.begin(), out.end(), v) != out.end()) continue;
+    out.push_back(v);
+    for (ValueId operand : graph.node(v).operands) work.push_back(operand);
+  }
+  return out;
+}
+
+}  // namespace tokamak

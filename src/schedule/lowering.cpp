@@ -1,0 +1,109 @@
+#include "schedule/lowering.h"
+
+#include <cstdlib>
+#include <numeric>
+
+#include "fusion/weight.h"
+
+namespace tokamak::schedule {
+
+using kernel::Binding;
+
+Lowering::Lowering(const Graph& g, const Region& r, std::string name) : graph(g), region(r), w(std::move(name)), e(w, g) {
+  isLeaf.assign(g.size(), false);
+  auto addBuffer = [&](ValueId v, kernel::Access access) {
+    const TensorType& type = g.type(v);
+    const std::string base = g.node(v).name.empty() ? "t" + std::to_string(v.index) : g.node(v).name;
+    const BufferId buffer = w.global(base, type.dtype, type.elements(), access);
+    buffers_.push_back(v);
+    return buffer;
+  };
+  for (ValueId v : r.inputs) {
+    isLeaf[v.index] = true;
+    if (auto* constant = opAs<Constant>(g, v); constant && constant->data->size() == 1) continue;  // an immediate
+    e.bindBuffer(v, addBuffer(v, kernel::Access::in));
+  }
+  for (ValueId v : r.outputs) outputBuffers.push_back(addBuffer(v, kernel::Access::out));
+}
+
+BufferId Lowering::scratch(std::string name, DType dtype, Dim size) {
+  buffers_.push_back({});
+  return w.global(std::move(name), dtype, std::move(size), kernel::Access::scratch);
+}
+
+Scheduled Lowering::finish(std::string scheduler, std::string plan) && {
+  return {std::move(w).finish(), std::move(buffers_), std::move(scheduler), std::move(plan)};
+}
+
+BufferId Lowering::bufferOf(ValueId v) const {
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    if (buffers_[i] == v) return BufferId(i);
+  TK_CHECK(false, "no buffer holds " + graph.label(v));
+  return {};
+}
+
+void Lowering::store(ValueId v, const At& at, bool streaming) {
+  const TensorType& type = graph.type(v);
+  const ExprId value = e.value(v, at);
+  for (size_t i = 0; i < region.outputs.size(); ++i)
+    if (region.outputs[i] == v) e.storeFlat(outputBuffers[i], e.flatten(type.shape, at), at, value, type.dtype, streaming);
+}
+
+std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<AxisGroup>& groups, const std::vector<Index>& index) {
+  std::vector<Index> out(rank, m.constant(0));
+  for (size_t g = 0; g < groups.size(); ++g) out[groups[g].last] = index[g];
+  return out;
+}
+
+std::vector<Index> unflatten(IndexMath m, const Index& flat, const std::vector<Dim>& extents) {
+  std::vector<Index> out(extents.size(), m.constant(0));
+  Index rest = flat;
+  for (size_t k = extents.size(); k-- > 1;) {
+    out[k] = m.mod(rest, extents[k]);
+    rest = m.div(rest, extents[k]);
+  }
+  if (!extents.empty()) out[0] = rest;
+  return out;
+}
+
+void overVectors(Emitter& e, const VectorLoop& loop, const Dim& begin, const Dim& end, const VectorBody& body) {
+  const auto b = begin.constant(), n = end.constant();
+  if (!b || !n || *b != 0) return overVectors(e, loop, e.w.dim(begin), b ? std::abs(*b) : 1, e.w.dim(end), body);
+  int narrow = loop.narrow;
+  while (narrow > 1 && narrow / 2 >= *n) narrow /= 2;  // a short row needs few lanes
+  const int wide = std::max(loop.wide, narrow);
+  const int64_t main = *n / wide * wide;
+  if (main > 0)
+    e.loop("j", e.w.i64(0), e.w.i64(main), wide, loop.binding, [&](ExprId j) {
+      body({j, wide > 1, wide, {}}, At{{}, wide, {}, {}});
+    }, loop.grain);
+  for (int64_t c = main; c < *n; c += narrow) {
+    At at{{}, narrow, {}, {}};
+    const ExprId j = e.w.i64(c);
+    if (c + narrow > *n) at.tail = e.w.binary(BinaryKind::lt, e.w.ramp(j, narrow), e.w.i64(*n));
+    e.scope([&] { body({j, narrow > 1, narrow, {}}, at); });
+  }
+}
+
+void overVectors(Emitter& e, const VectorLoop& loop, ExprId begin, int64_t multiple, ExprId end, const VectorBody& body) {
+  Writer& w = e.w;
+  const ExprId count = w.sub(end, begin);
+  const ExprId whole = w.let("whole", w.add(begin, w.mul(w.binary(BinaryKind::div, count, w.i64(loop.wide)), w.i64(loop.wide))));
+  const int64_t known = multiple == 0 ? loop.wide : std::gcd<int64_t>(multiple, loop.wide);
+  e.loop("j", begin, whole, loop.wide, loop.binding, [&](ExprId j) {
+    body({j, loop.wide > 1, known, {}}, At{{}, loop.wide, {}, {}});
+  }, loop.grain);
+  e.loop("j", whole, end, loop.narrow, Binding::serial, [&](ExprId j) {
+    At at{{}, loop.narrow, {}, {}};
+    at.tail = w.let("tail", w.binary(BinaryKind::lt, w.ramp(j, loop.narrow), end));
+    body({j, loop.narrow > 1, std::gcd<int64_t>(known, loop.narrow), {}}, at);
+  });
+}
+
+int64_t regionWeight(const Graph& graph, const Region& region) {
+  int64_t weight = 0;
+  for (ValueId v : region.nodes) weight += opWeight(graph.node(v));
+  return weight;
+}
+
+}  // namespace tokamak::schedule

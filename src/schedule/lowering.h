@@ -1,0 +1,73 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fusion/region.h"
+#include "fusion/access.h"
+#include "schedule/emitter.h"
+#include "support/decision.h"
+
+namespace tokamak::schedule {
+
+/// What schedulers know of the machine.
+struct Device {
+  int vectorBytes = 64;
+  int threads = 2;
+  double cacheBytes = 1 << 20;       // a core's own
+  double streamBytes = 256 << 20;    // results at least this large are stored past the caches
+};
+
+/// A region as a kernel, with what its global buffers hold, in order; scratch ones hold no value.
+struct Scheduled {
+  kernel::Kernel kernel;
+  std::vector<ValueId> buffers;
+  std::string scheduler;
+  std::string plan;  // for people
+};
+
+/// What every scheduler begins with: a writer with the region's inputs and outputs bound to buffers.
+class Lowering {
+ public:
+  Lowering(const Graph& graph, const Region& region, std::string name);
+
+  Scheduled finish(std::string scheduler, std::string plan) &&;
+  BufferId scratch(std::string name, DType dtype, Dim size);
+  /// Stores an output of the region at a place (nothing if `v` is none).
+  void store(ValueId v, const At& at, bool streaming = false);
+
+  BufferId bufferOf(ValueId v) const;  // of an input or output
+
+  const Graph& graph;
+  const Region& region;
+  Writer w;
+  Emitter e;
+  std::vector<bool> isLeaf;              // by value
+  std::vector<BufferId> outputBuffers;   // as region.outputs
+
+ private:
+  std::vector<ValueId> buffers_;
+};
+
+/// A place in the domain given an index for each group of axes (see AxisGroup).
+std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<AxisGroup>& groups, const std::vector<Index>& index);
+
+/// Runs `body` over [begin, end) in vectors: steps of `wide` lanes, then of `narrow` lanes with the last one masked. The
+/// body gets the index (unit stride), as a place with no axes, lanes and mask set.
+struct VectorLoop {
+  int wide = 16, narrow = 16;
+  kernel::Binding binding = kernel::Binding::serial;  // of the wide steps
+  int64_t grain = 1;
+};
+using VectorBody = std::function<void(const Index&, const At&)>;
+void overVectors(Emitter& e, const VectorLoop& loop, const Dim& begin, const Dim& end, const VectorBody& body);
+/// The same with bounds known at run time only; `begin` is a multiple of `multiple`.
+void overVectors(Emitter& e, const VectorLoop& loop, ExprId begin, int64_t multiple, ExprId end, const VectorBody& body);
+
+/// Splits a flat iteration number over extents, outermost first.
+std::vector<Index> unflatten(IndexMath m, const Index& flat, const std::vector<Dim>& extents);
+
+/// Element operations a point of the domain costs, roughly, by the nodes of a region at full level.
+int64_t regionWeight(const Graph& graph, const Region& region);
+
+}  // namespace tokamak::schedule

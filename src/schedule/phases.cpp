@@ -1,0 +1,92 @@
+#include "schedule/phases.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "fusion/weight.h"
+
+namespace tokamak::schedule {
+
+bool isFull(const Graph& graph, const Region& region, ValueId v) { return graph.type(v).shape == region.domain; }
+
+namespace {
+
+constexpr int64_t kDear = 10;  // recomputing costs more than a store and a load from cache
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const Region& region, bool keep) : graph_(graph), region_(region), keep_(keep) {
+    for (ValueId v : region.nodes) inRegion_.insert(v.index);
+  }
+
+  Phases run() {
+    Phases out;
+    for (ValueId v : region_.nodes) {
+      int level = 0;
+      for (ValueId operand : graph_.node(v).operands)
+        if (auto it = level_.find(operand.index); it != level_.end()) level = std::max(level, it->second);
+      if (std::holds_alternative<Reduce>(graph_.node(v).op)) {
+        ++level;
+        if (static_cast<size_t>(level) > out.sweeps.size()) out.sweeps.resize(level);
+        out.sweeps[level - 1].folds.push_back(v);
+      } else if (level > 0 && !isFull(graph_, region_, v) && !isFree(graph_.node(v).op)) {
+        out.sweeps[level - 1].rowValues.push_back(v);
+      }
+      level_[v.index] = level;
+    }
+    std::vector<ValueId> stores;
+    for (ValueId v : region_.outputs)
+      if (isFull(graph_, region_, v)) stores.push_back(v);
+    if (!stores.empty()) out.sweeps.push_back({{}, stores, {}, {}, 0});
+    for (size_t s = 0; s < out.sweeps.size(); ++s) {
+      std::unordered_set<uint32_t> here;
+      for (ValueId v : out.sweeps[s].folds) walk(out, s, graph_.node(v).operands[0], here);
+      for (ValueId v : out.sweeps[s].stores) walk(out, s, v, here);
+      for (uint32_t v : here) first_.try_emplace(v, s);
+    }
+    return out;
+  }
+
+ private:
+  /// Notes what sweep s computes; a dear value that an earlier sweep computed is kept there instead.
+  void walk(Phases& out, size_t s, ValueId v, std::unordered_set<uint32_t>& here) {
+    if (!inRegion_.contains(v.index) || here.contains(v.index)) return;
+    const Node& node = graph_.node(v);
+    if (std::holds_alternative<Reduce>(node.op)) return;
+    auto it = first_.find(v.index);
+    if (keep_ && it != first_.end() && isFull(graph_, region_, v) && !isFree(node.op) && cost(v) >= kDear) {
+      auto& keeps = out.sweeps[it->second].keeps;
+      if (std::find(keeps.begin(), keeps.end(), v) == keeps.end()) keeps.push_back(v);
+      return;
+    }
+    here.insert(v.index);
+    if (isFull(graph_, region_, v)) out.sweeps[s].weight += opWeight(node);
+    for (ValueId operand : node.operands) walk(out, s, operand, here);
+  }
+
+  /// Weight of computing v at full level from what is loaded.
+  int64_t cost(ValueId v) {
+    if (!inRegion_.contains(v.index) || !isFull(graph_, region_, v)) return 0;
+    if (auto it = cost_.find(v.index); it != cost_.end()) return it->second;
+    const Node& node = graph_.node(v);
+    int64_t sum = opWeight(node);
+    for (ValueId operand : node.operands) sum += cost(operand);
+    return cost_[v.index] = std::min<int64_t>(sum, 1000);
+  }
+
+  const Graph& graph_;
+  const Region& region_;
+  bool keep_;
+  std::unordered_set<uint32_t> inRegion_;
+  std::unordered_map<uint32_t, int> level_;
+  std::unordered_map<uint32_t, size_t> first_;  // sweep that computes a full value first
+  std::unordered_map<uint32_t, int64_t> cost_;
+};
+
+}  // namespace
+
+Phases planPhases(const Graph& graph, const Region& region, bool keep) { return Planner(graph, region, keep).run(); }
+
+}  // namespace tokamak::schedule

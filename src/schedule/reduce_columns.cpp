@@ -1,0 +1,192 @@
+#include <algorithm>
+
+#include "schedule/identity.h"
+#include "schedule/reduce_lowering.h"
+
+namespace tokamak::schedule {
+
+using kernel::Binding;
+
+namespace {
+
+/// Takes one vector of columns through the sweeps: every lane folds its own column.
+class ColumnSweeps {
+ public:
+  ColumnSweeps(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases, std::vector<Index> index, At lanes)
+      : l_(l), domain_(domain), plan_(plan), phases_(phases), index_(std::move(index)), lanes_(std::move(lanes)) {
+    for (const Sweep& sweep : phases.sweeps)
+      for (ValueId v : sweep.keeps)
+        columns_[v.index] = l.w.local("columns", computeType(l.graph.type(v).dtype), domain.foldedCount * Dim(lanes_.lanes));
+  }
+
+  void run() {
+    for (const Sweep& sweep : phases_.sweeps) {
+      std::vector<FoldState> folds;
+      for (ValueId v : sweep.folds)
+        folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind, l_.graph.type(l_.graph.node(v).operands[0]).dtype,
+                           std::vector<LaneCount>{{lanes_.lanes, true}});
+      overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& position) { element(sweep, folds, position); });
+      finish(sweep, folds);
+    }
+    storeKept(l_, keptPlace());
+  }
+
+ private:
+  void element(const Sweep& sweep, std::vector<FoldState>& folds, const Index& position) {
+    At at = place();
+    const At whole{at.index, at.lanes, at.mask, {}};
+    for (ValueId v : sweep.keeps) {
+      l_.e.unbind(v);
+      l_.e.storeFlat(columns_.at(v.index), slot(position), whole, l_.e.value(v, at), computeType(l_.graph.type(v).dtype));
+    }
+    for (size_t k = 0; k < sweep.folds.size(); ++k)
+      folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), whole, position);
+    for (ValueId v : sweep.stores) l_.store(v, at, plan_.streaming);
+  }
+
+  void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
+    for (size_t k = 0; k < sweep.folds.size(); ++k) {
+      const bool arg = isArg(std::get<Reduce>(l_.graph.node(sweep.folds[k]).op).kind);
+      bindFold(l_, sweep.folds[k], folds[k].lanewise(lanes_.lanes), arg ? folds[k].lanewisePosition(lanes_.lanes) : ExprId{}, domain_.foldedCount);
+    }
+    for (ValueId v : sweep.rowValues)
+      if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());
+    for (ValueId v : sweep.keeps)
+      l_.e.bind(v, [this, v](const At& at) {
+        IndexMath m(l_.w, at.lanes);
+        Index flat = m.constant(0);
+        for (Axis a : l_.region.folded) flat = m.add(m.mul(flat, l_.region.domain[a]), at.index[a]);
+        return l_.e.loadFlat(columns_.at(v.index), slot(flat), At{at.index, at.lanes, {}, {}}, computeType(l_.graph.type(v).dtype));
+      });
+  }
+
+  Index slot(const Index& position) {
+    IndexMath m(l_.w, lanes_.lanes);
+    Index out = m.mul(position, Dim(lanes_.lanes));
+    out.stride = 1;
+    return out;
+  }
+
+  At place() {
+    At at = lanes_;
+    at.index = domainIndex(IndexMath(l_.w, lanes_.lanes), l_.region.domain.size(), domain_.groups, index_);
+    return at;
+  }
+  At keptPlace() {
+    for (size_t g : domain_.foldedGroups) index_[g] = {l_.w.i64(0), 0, 0, {}};
+    return keptAt(l_.region, place());
+  }
+
+  void overFolded(size_t k, const Index& position, const std::function<void(const Index&)>& body) {
+    if (k == domain_.foldedGroups.size()) return body(position);
+    const size_t g = domain_.foldedGroups[k];
+    l_.e.loop("f", l_.w.i64(0), l_.w.dim(domain_.groups[g].extent), 1, Binding::serial, [&](ExprId f) {
+      IndexMath m(l_.w, 1);
+      index_[g] = {f, 0, 1, {}};
+      overFolded(k + 1, m.add(m.mul(position, domain_.groups[g].extent), index_[g]), body);
+    });
+  }
+
+  Lowering& l_;
+  const FoldDomain& domain_;
+  const FoldAxes::Plan& plan_;
+  const Phases& phases_;
+  std::vector<Index> index_;
+  At lanes_;
+  std::unordered_map<uint32_t, BufferId> columns_;
+};
+
+}  // namespace
+
+void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
+  Writer& w = l.w;
+  const Phases phases = planPhases(l.graph, l.region, plan.keep);
+  int64_t weight = 0;
+  for (const Sweep& sweep : phases.sweeps) weight = std::max(weight, sweep.weight);
+  const int wide = plan.lanes * (weight <= 8 ? 4 : weight <= 24 ? 2 : 1);
+  const Dim columns = domain.groups.back().extent;
+  const Dim strips = Dim::ceilDiv(columns, wide);
+  std::vector<Dim> extents;
+  for (size_t k = 0; k + 1 < domain.keptGroups.size(); ++k) extents.push_back(domain.groups[domain.keptGroups[k]].extent);
+  extents.push_back(strips);
+  l.e.loop("i", w.i64(0), w.dim(elementCount(extents)), 1, Binding::parallel, [&](ExprId i) {
+    auto kept = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, extents);
+    std::vector<Index> index(domain.groups.size());
+    for (size_t k = 0; k + 1 < domain.keptGroups.size(); ++k) {
+      index[domain.keptGroups[k]] = kept[k];
+      index[domain.keptGroups[k]].base = w.let("i", kept[k].base);
+    }
+    const ExprId begin = w.let("begin", w.mul(kept.back().base, w.i64(wide)));
+    const ExprId end = w.let("end", w.binary(BinaryKind::min, w.add(begin, w.i64(wide)), w.dim(columns)));
+    overVectors(l.e, {wide, plan.lanes, Binding::serial, 1}, begin, wide, end, [&](const Index& j, const At& lanes) {
+      index.back() = j;
+      ColumnSweeps(l, domain, plan, phases, index, lanes).run();
+    });
+  }, plan.grain);
+}
+
+void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
+  Writer& w = l.w;
+  const Phases phases = planPhases(l.graph, l.region, false);
+  const Sweep& sweep = phases.sweeps[0];
+  const Dim rows = domain.groups[0].extent, columns = domain.groups[1].extent;
+  const Dim pieces = Dim::ceilDiv(rows, plan.piece);
+  constexpr int kRows = 8;  // folded together before the running result is touched
+  std::vector<BufferId> partial;
+  std::vector<BinaryKind> combine;
+  for (ValueId v : sweep.folds) {
+    const auto kind = std::get<Reduce>(l.graph.node(v).op).kind;
+    partial.push_back(l.scratch("partial", accumulatorType(kind, l.graph.type(l.graph.node(v).operands[0]).dtype), pieces * columns));
+    combine.push_back(combinerOf(kind));
+  }
+  const int wide = plan.lanes * (sweep.weight <= 4 ? 2 : 1);
+  const VectorLoop vectors{wide, plan.lanes, Binding::serial, 1};
+  auto valueAt = [&](size_t k, ExprId row, const Index& j, const At& lanes) {
+    At at = lanes;
+    at.index = domainIndex(IndexMath(w, lanes.lanes), l.region.domain.size(), domain.groups, {Index{row, 0, 1, {}}, j});
+    return w.splat(w.convert(l.e.value(l.graph.node(sweep.folds[k]).operands[0], at), w.bufferType(partial[k])), lanes.lanes);
+  };
+  l.e.loop("p", w.i64(0), w.dim(pieces), 1, Binding::parallel, [&](ExprId p) {
+    const ExprId begin = w.let("begin", w.mul(p, w.i64(plan.piece)));
+    const ExprId end = w.let("end", w.binary(BinaryKind::min, w.add(begin, w.i64(plan.piece)), w.dim(rows)));
+    const ExprId base = w.let("base", w.mul(p, w.dim(columns)));
+    auto slot = [&](const Index& j) { return w.add(base, j.base); };
+    overVectors(l.e, vectors, 0, columns, [&](const Index& j, const At& lanes) {
+      for (size_t k = 0; k < partial.size(); ++k) {
+        const DType type = w.bufferType(partial[k]);
+        w.store(partial[k], slot(j), w.imm(identityOf(combine[k], type), type, lanes.lanes), lanes.tail);
+      }
+    });
+    auto takeRows = [&](ExprId row, int count) {
+      overVectors(l.e, vectors, 0, columns, [&](const Index& j, const At& lanes) {
+        for (size_t k = 0; k < partial.size(); ++k) {
+          std::vector<ExprId> x;
+          for (int q = 0; q < count; ++q) x.push_back(valueAt(k, w.add(row, w.i64(q)), j, lanes));
+          for (; x.size() > 1; x.resize((x.size() + 1) / 2))
+            for (size_t a = 0; 2 * a + 1 < x.size(); ++a) x[a] = w.binary(combine[k], x[2 * a], x[2 * a + 1]);
+          w.store(partial[k], slot(j), w.binary(combine[k], w.load(partial[k], slot(j), lanes.lanes, lanes.tail), x[0]), lanes.tail);
+        }
+      });
+    };
+    const ExprId whole = w.let("whole", w.add(begin, w.mul(w.binary(BinaryKind::div, w.sub(end, begin), w.i64(kRows)), w.i64(kRows))));
+    l.e.loop("r", begin, whole, kRows, Binding::serial, [&](ExprId r) { takeRows(r, kRows); });
+    l.e.loop("r", whole, end, 1, Binding::serial, [&](ExprId r) { takeRows(r, 1); });
+  });
+  VectorLoop second{plan.lanes, plan.lanes, Binding::parallel, 64};
+  overVectors(l.e, second, 0, columns, [&](const Index& j, const At& lanes) {
+    for (size_t k = 0; k < partial.size(); ++k) {
+      const DType type = w.bufferType(partial[k]);
+      const kernel::VarId acc = w.declare("acc", w.imm(identityOf(combine[k], type), type, lanes.lanes));
+      l.e.loop("p", w.i64(0), w.dim(pieces), 1, Binding::serial, [&](ExprId p) {
+        const ExprId x = w.load(partial[k], w.add(w.mul(p, w.dim(columns)), j.base), lanes.lanes, lanes.tail);
+        w.assign(acc, w.binary(combine[k], w.get(acc), x));
+      });
+      bindFold(l, sweep.folds[k], w.get(acc), {}, domain.foldedCount);
+    }
+    At at = lanes;
+    at.index = domainIndex(IndexMath(w, lanes.lanes), l.region.domain.size(), domain.groups, {Index{w.i64(0), 0, 0, {}}, j});
+    storeKept(l, keptAt(l.region, at));
+  });
+}
+
+}  // namespace tokamak::schedule

@@ -1,0 +1,208 @@
+#include <algorithm>
+
+#include "schedule/reduce_lowering.h"
+
+namespace tokamak::schedule {
+
+using kernel::Binding;
+
+namespace {
+
+/// Takes one row (or one piece of it) through the sweeps.
+class RowSweeps {
+ public:
+  RowSweeps(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases, std::vector<Index> kept)
+      : l_(l), domain_(domain), plan_(plan), phases_(phases), index_(domain.groups.size()) {
+    for (size_t k = 0; k < domain.keptGroups.size(); ++k) index_[domain.keptGroups[k]] = kept[k];
+    for (const Sweep& sweep : phases.sweeps)
+      for (ValueId v : sweep.keeps)
+        rows_[v.index] = l.w.local("row", computeType(l.graph.type(v).dtype), domain.foldedCount);
+  }
+
+  void run() {
+    for (const Sweep& sweep : phases_.sweeps) {
+      VectorLoop vectors{plan_.lanes * (sweep.weight <= 8 ? 4 : sweep.weight <= 24 ? 2 : 1), plan_.lanes, Binding::serial, 1};
+      const Dim inner = domain_.foldedGroups.empty() ? Dim(1) : domain_.groups.back().extent;
+      auto folds = begin(sweep, laneCounts(vectors, inner));
+      overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& offset) {
+        overVectors(l_.e, vectors, 0, inner, [&](const Index& j, const At& lanes) { element(sweep, folds, offset, j, lanes); });
+      });
+      finish(sweep, folds);
+    }
+    storeKept(l_, keptPlace());
+  }
+
+  /// Registers for the folds of a sweep.
+  std::vector<FoldState> begin(const Sweep& sweep, const std::vector<LaneCount>& lanes) {
+    std::vector<FoldState> folds;
+    for (ValueId v : sweep.folds)
+      folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind, operandType(v), lanes);
+    return folds;
+  }
+
+  /// One vector of a sweep: the folds take it in, the outputs are stored, dear values are put aside.
+  void element(const Sweep& sweep, std::vector<FoldState>& folds, const Index& offset, const Index& j, const At& lanes) {
+    IndexMath m(l_.w, lanes.lanes);
+    At at = lanes;
+    if (!domain_.foldedGroups.empty()) index_[domain_.foldedGroups.back()] = j;
+    at.index = domainIndex(m, l_.region.domain.size(), domain_.groups, index_);
+    const Index position = m.add(offset, j);
+    for (ValueId v : sweep.keeps) {
+      l_.e.unbind(v);
+      l_.e.storeFlat(rows_.at(v.index), position, at, l_.e.value(v, at), computeType(l_.graph.type(v).dtype));
+    }
+    for (size_t k = 0; k < sweep.folds.size(); ++k)
+      folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), at, position);
+    for (ValueId v : sweep.stores) l_.store(v, at, plan_.streaming);
+  }
+
+  void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
+    for (size_t k = 0; k < sweep.folds.size(); ++k) {
+      const ExprId folded = folds[k].combined();
+      bindFold(l_, sweep.folds[k], folded, folds[k].position(), domain_.foldedCount);
+    }
+    for (ValueId v : sweep.rowValues)
+      if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());
+    for (ValueId v : sweep.keeps)
+      l_.e.bind(v, [this, v](const At& at) { return l_.e.loadFlat(rows_.at(v.index), currentPosition(at), at, computeType(l_.graph.type(v).dtype)); });
+  }
+
+  At keptPlace() {
+    for (size_t g : domain_.foldedGroups) index_[g] = {l_.w.i64(0), 0, 0, {}};
+    return keptAt(l_.region, At{domainIndex(IndexMath(l_.w, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}});
+  }
+
+  /// Loops over the folded groups but the last.
+  void overFolded(size_t k, const Index& offset, const std::function<void(const Index&)>& body) {
+    if (k + 1 >= domain_.foldedGroups.size()) return body(offset);
+    const size_t g = domain_.foldedGroups[k];
+    Dim below = 1;
+    for (size_t i = k + 1; i < domain_.foldedGroups.size(); ++i) below = below * domain_.groups[domain_.foldedGroups[i]].extent;
+    l_.e.loop("f", l_.w.i64(0), l_.w.dim(domain_.groups[g].extent), 1, Binding::serial, [&](ExprId f) {
+      IndexMath m(l_.w, 1);
+      index_[g] = {f, 0, 1, {}};
+      overFolded(k + 1, m.add(offset, m.mul(index_[g], below)), body);
+    });
+  }
+
+  std::vector<Index>& index() { return index_; }
+
+ private:
+  DType operandType(ValueId fold) const { return l_.graph.type(l_.graph.node(fold).operands[0]).dtype; }
+
+  /// Position in the row of a full-level place: its folded axes, flattened.
+  Index currentPosition(const At& at) {
+    IndexMath m(l_.w, at.lanes);
+    Index flat = m.constant(0);
+    for (Axis a : l_.region.folded) flat = m.add(m.mul(flat, l_.region.domain[a]), at.index[a]);
+    return flat;
+  }
+
+  Lowering& l_;
+  const FoldDomain& domain_;
+  const FoldAxes::Plan& plan_;
+  const Phases& phases_;
+  std::vector<Index> index_;
+  std::unordered_map<uint32_t, BufferId> rows_;
+};
+
+}  // namespace
+
+void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
+  const Phases phases = planPhases(l.graph, l.region, plan.keep);
+  const auto kept = domain.extents(domain.keptGroups);
+  l.e.loop("i", l.w.i64(0), l.w.dim(elementCount(kept)), 1, Binding::parallel, [&](ExprId i) {
+    auto index = unflatten(IndexMath(l.w, 1), {i, 0, 1, {}}, kept);
+    for (Index& k : index) k.base = l.w.let("i", k.base);
+    RowSweeps(l, domain, plan, phases, index).run();
+  }, plan.grain);
+}
+
+/// Stage one folds pieces of the outermost folded group (or of the only one) in parallel; stage two folds the pieces.
+void lowerSplitRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
+  Writer& w = l.w;
+  const Phases phases = planPhases(l.graph, l.region, false);
+  const Sweep& sweep = phases.sweeps[0];
+  const auto kept = domain.extents(domain.keptGroups);
+  const size_t outermost = domain.foldedGroups[0];
+  const bool chunked = domain.foldedGroups.size() == 1;
+  const Dim extent = domain.groups[outermost].extent;
+  const Dim pieces = Dim::ceilDiv(extent, plan.piece);
+  struct Partial { BufferId value, where; };
+  std::vector<Partial> partial;
+  for (ValueId v : sweep.folds) {
+    const auto kind = std::get<Reduce>(l.graph.node(v).op).kind;
+    const DType type = accumulatorType(kind, l.graph.type(l.graph.node(v).operands[0]).dtype);
+    partial.push_back({l.scratch("partial", type, elementCount(kept) * pieces), {}});
+    if (isArg(kind)) partial.back().where = l.scratch("where", DType::i64, elementCount(kept) * pieces);
+  }
+  auto extents = kept;
+  extents.push_back(pieces);
+  VectorLoop vectors{plan.lanes * (sweep.weight <= 8 ? 4 : 2), plan.lanes, Binding::serial, 1};
+  l.e.loop("p", w.i64(0), w.dim(elementCount(extents)), 1, Binding::parallel, [&](ExprId p) {
+    auto index = unflatten(IndexMath(w, 1), {p, 0, 1, {}}, extents);
+    const Index piece = index.back();
+    index.pop_back();
+    RowSweeps row(l, domain, plan, phases, index);
+    std::vector<FoldState> folds;
+    if (chunked) {
+      folds = row.begin(sweep, {{vectors.wide, false}, {vectors.narrow, false}});
+      const ExprId begin = w.let("begin", w.mul(piece.base, w.i64(plan.piece)));
+      const ExprId end = w.let("end", w.binary(BinaryKind::min, w.add(begin, w.i64(plan.piece)), w.dim(extent)));
+      overVectors(l.e, vectors, begin, plan.piece, end, [&](const Index& j, const At& lanes) {
+        row.element(sweep, folds, Index{w.i64(0), 0, 0, {}}, j, lanes);
+      });
+    } else {
+      const Dim inner = domain.groups.back().extent;
+      folds = row.begin(sweep, laneCounts(vectors, inner));
+      row.index()[outermost] = piece;
+      Dim below = 1;
+      for (size_t i = 1; i < domain.foldedGroups.size(); ++i) below = below * domain.groups[domain.foldedGroups[i]].extent;
+      row.overFolded(1, IndexMath(w, 1).mul(piece, below), [&](const Index& offset) {
+        overVectors(l.e, vectors, 0, inner, [&](const Index& j, const At& lanes) { row.element(sweep, folds, offset, j, lanes); });
+      });
+    }
+    for (size_t k = 0; k < folds.size(); ++k) {
+      const ExprId value = folds[k].combined();
+      w.store(partial[k].value, p, value);
+      if (partial[k].where) w.store(partial[k].where, p, folds[k].position());
+    }
+  });
+  l.e.loop("i", w.i64(0), w.dim(elementCount(kept)), 1, Binding::parallel, [&](ExprId i) {
+    auto index = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, kept);
+    RowSweeps row(l, domain, plan, phases, index);
+    for (size_t k = 0; k < sweep.folds.size(); ++k) 
+      combinePieces(l, sweep.folds[k], partial[k].value, partial[k].where, w.mul(i, w.dim(pieces)), pieces, domain.foldedCount);
+    storeKept(l, row.keptPlace());
+  }, 64);
+}
+
+void combinePieces(Lowering& l, ValueId fold, BufferId value, BufferId where, ExprId first, const Dim& pieces, const Dim& count) {
+  Writer& w = l.w;
+  const auto kind = std::get<Reduce>(l.graph.node(fold).op).kind;
+  const DType type = l.w.bufferType(value);
+  // Sums of many pieces keep their digits in a wider type.
+  const bool widen = type == DType::f32 && combinerOf(kind) == BinaryKind::add;
+  FoldState state(w, kind, widen ? DType::f64 : type, {{1, false}});
+  kernel::VarId best;
+  if (where) best = w.declare("best", w.i64(0));
+  l.e.loop("p", w.i64(0), w.dim(pieces), 1, Binding::serial, [&](ExprId p) {
+    const ExprId at = w.add(first, p);
+    if (where) {
+      const ExprId before = w.let("before", state.lanewise(1));
+      const ExprId x = w.let("x", w.load(value, at));
+      const ExprId isFirst = w.binary(BinaryKind::eq, p, w.i64(0));
+      ExprId wins = w.binary(kind == ReduceKind::argmax ? BinaryKind::gt : BinaryKind::lt, x, before);
+      if (isFloat(type))
+        wins = w.binary(BinaryKind::bit_or, wins, w.binary(BinaryKind::bit_and, w.binary(BinaryKind::ne, x, x), w.binary(BinaryKind::eq, before, before)));
+      wins = w.let("wins", w.binary(BinaryKind::bit_or, wins, isFirst));
+      w.assign(best, w.select(wins, w.load(where, at), w.get(best)));
+    }
+    state.take(w.load(value, at), At{{}, 1, {}, {}}, Index{p, 0, 1, {}});
+  });
+  const ExprId folded = w.let("folded", state.lanewise(1));
+  bindFold(l, fold, widen ? w.convert(kind == ReduceKind::mean ? w.binary(BinaryKind::div, folded, w.convert(w.dim(count), DType::f64)) : folded, DType::f32) : folded,
+           where ? w.get(best) : ExprId{}, widen && kind == ReduceKind::mean ? Dim(1) : count);
+}
+
+}  // namespace tokamak::schedule
