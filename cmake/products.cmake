@@ -34,9 +34,9 @@ endif()
 # Benchmarks: the sources of bench/ are one program.
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
 if(TOKAMAK_BENCH AND bench_sources)
-  find_package(benchmark REQUIRED)
   add_executable(tokamak_bench ${bench_sources})
-  target_link_libraries(tokamak_bench PRIVATE tokamak_driver benchmark::benchmark nlohmann_json::nlohmann_json)
+  target_include_directories(tokamak_bench PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(tokamak_bench PRIVATE tokamak_driver nlohmann_json::nlohmann_json)
 endif()
 
 # libFuzzer targets: each tests/fuzz/NAME_fuzz.cpp is a program.

@@ -212,8 +212,8 @@ AccessMap mapAccesses(const Graph& graph, const Shape& domain, const std::vector
   return out;
 }
 
-std::vector<AxisGroup> collapse(const Shape& domain, const AccessMap& accesses, const std::vector<bool>& cut) {
-  std::vector<AxisGroup> groups;
+std::vector<LoopAxis> collapse(const Shape& domain, const AccessMap& accesses, const std::vector<bool>& cut) {
+  std::vector<LoopAxis> groups;
   bool cutHere = false;
   for (size_t i = 0; i < domain.size(); ++i) {
     if (!cut.empty() && cut[i]) cutHere = true;

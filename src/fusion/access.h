@@ -30,13 +30,13 @@ AccessMap mapAccesses(const Graph& graph, const Shape& domain, const std::vector
 
 /// Neighbouring axes of a domain that every access crosses as if they were one. The index of a group stands for its last
 /// axis, with zeros for the others.
-struct AxisGroup {
+struct LoopAxis {
   size_t first, last;  // domain axes
   Dim extent;
 };
 
 /// Groups of `domain`, outermost first; axes of extent 1 vanish. Axes stay apart where `cut` (a bool for each axis: a cut
 /// before it) says so.
-std::vector<AxisGroup> collapse(const Shape& domain, const AccessMap& accesses, const std::vector<bool>& cut = {});
+std::vector<LoopAxis> collapse(const Shape& domain, const AccessMap& accesses, const std::vector<bool>& cut = {});
 
 }  // namespace tokamak

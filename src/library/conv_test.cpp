@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "library/naive_test.h"
 
 namespace tokamak::library {
@@ -194,12 +192,7 @@ TEST_F(ConvTest, DISABLED_Speed) {
     buffers.push_back(random.buffer(desc.dtype, d.outChannels));
     buffers.push_back(random.buffer(desc.dtype, d.batch * d.outChannels * product(f.out)));
     void* addresses[] = {buffers[0].data(), buffers[1].data(), buffers[2].data(), buffers[3].data()};
-    double best = 1e9;
-    for (int i = 0; i < 15; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      ASSERT_TRUE(call->run(d, addresses));
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
+    const double best = bestSeconds([&] { ASSERT_TRUE(call->run(d, addresses)); });
     const double work = 2.0 * double(buffers[3].size()) * d.channels * product(f.kernel);
     fmt::print("conv {}x{} to {} of {}x{}, kernel {}: {:.3f} ms, {:.0f} GFLOP/s, {}\n", d.batch, d.channels,
                d.outChannels, d.input[0], d.input[1], d.kernel[0], best * 1e3, work / best * 1e-9,

@@ -53,7 +53,7 @@ enum class Broadcast : uint8_t {
   scalar   // one value
 };
 
-/// What is done to each element of the result before it is stored, in order, in f32.
+/// What is done to each element of the result before it is stored, in order, in f32. gelu_erf of infinity is NaN.
 ///
 /// linear: alpha*x + beta; clip: to [alpha, beta]; leaky_relu and elu: slope alpha; hardsigmoid: clip(alpha*x + beta,
 /// 0, 1); hardswish: x*clip(alpha*x + beta, 0, 1); softplus: log(1 + exp(alpha*x))/alpha; swish: x*sigmoid(alpha*x);
@@ -78,7 +78,8 @@ struct MatMulDesc {
   bool broadcastB = false;                               // b is one matrix for all of the batch
   bool bias = false;
   DType biasType = DType::f32;
-  bool constantB = false;  // b never changes: it is packed once and the packed copy kept
+  bool constantB = false;   // b never changes: it is packed once and the packed copy kept
+  bool mayLoseNan = false;  // clip, exp, hardsigmoid, max and min may turn NaN into a number; relu is faster then
   std::vector<PostOp> postOps;
   bool operator==(const MatMulDesc&) const = default;
 };
@@ -98,6 +99,7 @@ struct ConvDesc {
   bool bias = false;
   DType biasType = DType::f32;
   bool constantWeights = false;
+  bool mayLoseNan = false;  // as in MatMulDesc
   std::vector<PostOp> postOps;
   bool operator==(const ConvDesc&) const = default;
 };

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -160,6 +159,8 @@ TEST_F(MatMulTest, EveryEltwise) {
       MatMulDesc desc;
       desc.a = desc.b = desc.c = dtype;
       desc.postOps = {op};
+      if (losesNan(op.kind)) EXPECT_NE(library()->accepts(desc).reason().find("NaN"), std::string::npos);
+      desc.mayLoseNan = losesNan(op.kind);
       const Decision decision = library()->accepts(desc);
       ASSERT_TRUE(decision) << decision.reason();
       auto call = *library()->matmul(desc);
@@ -175,6 +176,7 @@ TEST_F(MatMulTest, EveryBinaryAndBroadcast) {
     for (const Broadcast broadcast : {Broadcast::none, Broadcast::row, Broadcast::column, Broadcast::scalar})
       for (const DType dtype : {DType::f32, DType::bf16}) {
         MatMulDesc desc;
+        desc.mayLoseNan = true;
         desc.postOps = {{PostOpKind::relu},
                         {.kind = static_cast<PostOpKind>(k), .broadcast = broadcast, .dtype = dtype}};
         const Decision decision = library()->accepts(desc);
@@ -184,6 +186,24 @@ TEST_F(MatMulTest, EveryBinaryAndBroadcast) {
           expectRight(*call, d);
         if (HasFatalFailure()) FAIL() << nameOf(static_cast<PostOpKind>(k)) << " " << nameOf(broadcast);
       }
+}
+
+TEST_F(MatMulTest, NanStaysNan) {
+  for (int k = 0; k <= static_cast<int>(PostOpKind::sum); ++k) {
+    MatMulDesc desc;
+    desc.postOps = {{.kind = static_cast<PostOpKind>(k), .broadcast = Broadcast::row}};
+    if (!library()->accepts(desc)) continue;
+    float a[] = {NAN, -5, 5}, b[16], operand[16] = {}, c[48] = {};
+    std::fill(std::begin(b), std::end(b), 1.0f);
+    std::vector<void*> addresses = {a, b, c};
+    if (hasOperand(desc.postOps[0].kind)) addresses.insert(addresses.begin() + 2, operand);
+    ASSERT_TRUE((*library()->matmul(desc))->run({1, 3, 16, 1}, addresses));
+    EXPECT_TRUE(std::isnan(c[3])) << nameOf(desc.postOps[0].kind);
+    if (desc.postOps[0].kind != PostOpKind::relu) continue;
+    EXPECT_EQ(c[16], 0.0f);
+    EXPECT_FALSE(std::signbit(c[16]));
+    EXPECT_EQ(c[32], 5.0f);
+  }
 }
 
 TEST_F(MatMulTest, SumAndLongChains) {
@@ -259,7 +279,8 @@ TEST_F(MatMulTest, RefusesWithReasons) {
   EXPECT_FALSE(library()->accepts(desc));
 }
 
-/// Prints what the tier reaches; run with --gtest_also_run_disabled_tests.
+/// Prints what the tier reaches. Run with --gtest_also_run_disabled_tests; with OMP_NUM_THREADS=1 times are those of
+/// the processor, so that a busy machine does not matter.
 TEST_F(MatMulTest, DISABLED_Speed) {
   auto measure = [&](const MatMulDesc& desc, const MatMulDims& d) {
     auto call = *library()->matmul(desc);
@@ -267,12 +288,7 @@ TEST_F(MatMulTest, DISABLED_Speed) {
     std::vector<Buffer> buffers = makeBuffers(desc, d, random);
     std::vector<void*> addresses;
     for (Buffer& buffer : buffers) addresses.push_back(buffer.data());
-    double best = 1e9;
-    for (int i = 0; i < 30; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      ASSERT_TRUE(call->run(d, addresses));
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
+    const double best = bestSeconds([&] { ASSERT_TRUE(call->run(d, addresses)); });
     const double work = 2.0 * d.batch * d.m * d.n * d.k, bytes = double(d.k) * d.n * byteWidth(desc.b);
     fmt::print("{} {}x{}x{}x{} constant {} post-ops {}: {:.3f} ms, {:.0f} GFLOP/s, b at {:.1f} GB/s, {}\n",
                nameOf(desc.a), d.batch, d.m, d.n, d.k, desc.constantB, desc.postOps.size(), best * 1e3,

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <time.h>
+
 #include <cmath>
+#include <cstdlib>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "library/library.h"
@@ -64,6 +68,24 @@ inline double naivePostOp(const PostOp& op, double x, double operand) {
     case PostOpKind::sum: return x + a * operand;
   }
   return x;
+}
+
+/// The best of some runs: processor time on one thread, else by the wall clock.
+inline double bestSeconds(const std::function<void()>& body) {
+  const char* threads = std::getenv("OMP_NUM_THREADS");
+  const clockid_t which = threads && std::string_view(threads) == "1" ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+  auto now = [&] {
+    timespec t{};
+    clock_gettime(which, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+  };
+  double best = 1e9;
+  for (int i = 0; i < 20; ++i) {
+    const double start = now();
+    body();
+    best = std::fmin(best, now() - start);
+  }
+  return best;
 }
 
 inline double tolerance(DType dtype) { return dtype == DType::f32 ? 2e-5 : dtype == DType::f16 ? 4e-3 : 2e-2; }

@@ -40,7 +40,10 @@ ConvDims sampleDims(const ConvDesc& desc) {
 }  // namespace
 
 OneDnnConv::OneDnnConv(std::shared_ptr<const OneDnn> lib, ConvDesc desc)
-    : lib_(std::move(lib)), desc_(std::move(desc)), prepared_(lib_->options.cachedPrimitives) {}
+    : lib_(std::move(lib)),
+      desc_(std::move(desc)),
+      postOps_(keepNan(desc_.postOps, desc_.mayLoseNan)),
+      prepared_(lib_->options.cachedPrimitives) {}
 
 Decision OneDnnConv::accepts(const std::shared_ptr<const OneDnn>& lib, const ConvDesc& desc) {
   if (oneDnnType(desc.dtype) == dnnl_data_type_undef)
@@ -53,6 +56,9 @@ Decision OneDnnConv::accepts(const std::shared_ptr<const OneDnn>& lib, const Con
   for (const PostOp& op : desc.postOps)
     if (hasOperand(op.kind) && op.broadcast == Broadcast::column)
       return Decision::no(fmt::format("conv with post-op {} broadcast by column", nameOf(op.kind)));
+  for (const PostOp& op : desc.postOps)
+    if (losesNan(op.kind) && !desc.mayLoseNan)
+      return Decision::no(fmt::format("oneDNN's {} turns NaN into a number", nameOf(op.kind)));
   const OneDnnConv probe(lib, desc);
   auto made = probe.find(sampleDims(desc));
   if (!made) return Decision::no(made.error().message);
@@ -95,8 +101,8 @@ Result<std::vector<OneDnnConv::Argument>> OneDnnConv::describe(const ConvDims& d
   if (desc_.groups > 1) weights.insert(weights.begin(), desc_.groups);
   TK_RETURN_IF_ERROR(add(DNNL_ARG_WEIGHTS, weights, desc_.dtype));
   if (desc_.bias) TK_RETURN_IF_ERROR(add(DNNL_ARG_BIAS, {d.outChannels}, desc_.biasType));
-  for (size_t i = 0; i < desc_.postOps.size(); ++i) {
-    const PostOp& op = desc_.postOps[i];
+  for (size_t i = 0; i < postOps_.size(); ++i) {
+    const PostOp& op = postOps_[i];
     if (!hasOperand(op.kind)) continue;
     std::vector<int64_t> shape = resultShape(desc_, d);
     if (op.broadcast != Broadcast::none) {
@@ -153,7 +159,7 @@ Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::make(const ConvD
 
   std::vector<MemoryDesc> operands;
   size_t next = desc_.bias ? 3 : 2;
-  for (const PostOp& op : desc_.postOps) {
+  for (const PostOp& op : postOps_) {
     dnnl_memory_desc_t copy = nullptr;
     if (hasOperand(op.kind)) {
       const Argument& argument = prepared->arguments[next++];
@@ -165,7 +171,7 @@ Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::make(const ConvD
     }
     operands.emplace_back(copy, lib_->api->dnnl_memory_desc_destroy);
   }
-  TK_TRY(const auto attributes, makeAttributes(*lib_, desc_.postOps, operands));
+  TK_TRY(const auto attributes, makeAttributes(*lib_, postOps_, operands));
 
   std::array<int64_t, 3> holes{};
   for (int axis = 0; axis < 3; ++axis) holes[axis] = desc_.dilation[axis] - 1;
@@ -185,7 +191,7 @@ Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::find(const ConvD
   if (auto found = prepared_.find(dims)) return found;
   auto made = make(dims, Layouts::plain);
   const std::string name = made ? (*made)->primitive->implementation() : "ref";
-  if (name.starts_with("ref") || name.starts_with("gemm")) {
+  if (name.find("ref") != std::string::npos || name.find("gemm") != std::string::npos) {
     auto other = make(dims, Layouts::free);
     if (other && (!made || !(*other)->primitive->isReference())) made = std::move(other);
   }

@@ -43,6 +43,7 @@ class OneDnnConv final : public ConvCall {
 
   std::shared_ptr<const OneDnn> lib_;
   ConvDesc desc_;
+  std::vector<PostOp> postOps_;  // as oneDNN gets them
   Recent<ConvDims, Prepared> prepared_;
   PackedWeights weights_;
 };

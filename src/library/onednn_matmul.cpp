@@ -49,7 +49,10 @@ std::vector<int64_t> operandShape(const MatMulDims& d, Broadcast broadcast) {
 }  // namespace
 
 OneDnnMatMul::OneDnnMatMul(std::shared_ptr<const OneDnn> lib, MatMulDesc desc)
-    : lib_(std::move(lib)), desc_(std::move(desc)), prepared_(lib_->options.cachedPrimitives) {}
+    : lib_(std::move(lib)),
+      desc_(std::move(desc)),
+      postOps_(keepNan(desc_.postOps, desc_.mayLoseNan)),
+      prepared_(lib_->options.cachedPrimitives) {}
 
 Decision OneDnnMatMul::accepts(const std::shared_ptr<const OneDnn>& lib, const MatMulDesc& desc) {
   for (const DType dtype : {desc.a, desc.b, desc.c})
@@ -59,6 +62,9 @@ Decision OneDnnMatMul::accepts(const std::shared_ptr<const OneDnn>& lib, const M
   if (desc.a != desc.b)
     return Decision::no(fmt::format("matmul of {} and {}: dtypes differ", nameOf(desc.a), nameOf(desc.b)));
   if (desc.broadcastA && desc.broadcastB) return Decision::no("matmul repeats both operands over the batch");
+  for (const PostOp& op : desc.postOps)
+    if (losesNan(op.kind) && !desc.mayLoseNan)
+      return Decision::no(fmt::format("oneDNN's {} turns NaN into a number", nameOf(op.kind)));
   const OneDnnMatMul probe(lib, desc);
   for (const MatMulDims& dims : {MatMulDims{1, 64, 96, 80}, MatMulDims{2, 64, 96, 80}}) {
     auto made = probe.make(probe.collapse(dims));
@@ -120,11 +126,11 @@ Result<std::shared_ptr<const OneDnnMatMul::Prepared>> OneDnnMatMul::make(const M
   TK_TRY(const MemoryDesc c, makeMemoryDesc(*lib_, shapeC, desc_.c, denseStrides(shapeC)));
   TK_TRY(const MemoryDesc bias, makeMemoryDesc(*lib_, shapeBias, desc_.biasType, denseStrides(shapeBias)));
   std::vector<MemoryDesc> operands;
-  for (const PostOp& op : desc_.postOps) {
+  for (const PostOp& op : postOps_) {
     const auto shape = operandShape(d, op.broadcast);
     TK_TRY(operands.emplace_back(nullptr, nullptr), makeMemoryDesc(*lib_, shape, op.dtype, denseStrides(shape)));
   }
-  TK_TRY(const auto attributes, makeAttributes(*lib_, desc_.postOps, operands));
+  TK_TRY(const auto attributes, makeAttributes(*lib_, postOps_, operands));
 
   dnnl_primitive_desc_t created = nullptr;
   const dnnl_status_t status = lib_->api->dnnl_matmul_primitive_desc_create(
@@ -141,8 +147,8 @@ Result<std::shared_ptr<const OneDnnMatMul::Prepared>> OneDnnMatMul::make(const M
   primitive.addArgument(DNNL_ARG_SRC, a.get());
   primitive.addArgument(DNNL_ARG_WEIGHTS, chosen);
   if (desc_.bias) primitive.addArgument(DNNL_ARG_BIAS, bias.get());
-  for (size_t i = 0; i < desc_.postOps.size(); ++i)
-    if (hasOperand(desc_.postOps[i].kind))
+  for (size_t i = 0; i < postOps_.size(); ++i)
+    if (hasOperand(postOps_[i].kind))
       primitive.addArgument(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, operands[i].get());
   primitive.addArgument(DNNL_ARG_DST, c.get());
   return std::shared_ptr<const Prepared>(std::move(prepared));

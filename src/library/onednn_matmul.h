@@ -37,6 +37,7 @@ class OneDnnMatMul final : public MatMulCall {
 
   std::shared_ptr<const OneDnn> lib_;
   MatMulDesc desc_;
+  std::vector<PostOp> postOps_;  // as oneDNN gets them
   Recent<MatMulDims, Prepared> prepared_;
   PackedWeights weights_;
   mutable std::mutex layoutsMutex_;

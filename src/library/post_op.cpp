@@ -52,6 +52,31 @@ float applyPostOp(const PostOp& op, float x, float operand) {
   return x;
 }
 
+bool losesNan(PostOpKind kind) {
+  switch (kind) {
+    case PostOpKind::exp:
+    case PostOpKind::clip:
+    case PostOpKind::hardsigmoid:
+    case PostOpKind::max:
+    case PostOpKind::min: return true;
+    default: return false;
+  }
+}
+
+std::vector<PostOp> keepNan(std::vector<PostOp> postOps, bool mayLoseNan) {
+  if (mayLoseNan) return postOps;
+  std::vector<PostOp> out;
+  for (const PostOp& op : postOps) {
+    if (op.kind != PostOpKind::relu) {
+      out.push_back(op);
+      continue;
+    }
+    out.push_back({.kind = PostOpKind::elu, .alpha = 0});                // negative numbers become -0,
+    out.push_back({.kind = PostOpKind::linear, .alpha = 1, .beta = 0});  // and that 0
+  }
+  return out;
+}
+
 namespace {
 
 int64_t operandIndex(const EmptyProduct& shape, Broadcast broadcast, int64_t row, int64_t column, int64_t inPlane) {

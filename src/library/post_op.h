@@ -13,6 +13,12 @@ void storeFloat(void* data, DType dtype, int64_t index, float value);
 /// The post-op on one value; `operand` is its further operand or, for sum, the old result.
 float applyPostOp(const PostOp& op, float value, float operand);
 
+/// Whether oneDNN's code for it gives a number for NaN.
+bool losesNan(PostOpKind kind);
+/// The list with relu, which loses NaN too, replaced by what gives the same but keeps it; unchanged where it may be
+/// lost.
+std::vector<PostOp> keepNan(std::vector<PostOp> postOps, bool mayLoseNan);
+
 /// A result of [rows, columns] blocks whose product part is zero everywhere: `plane` elements follow each other for one
 /// column of `row`-broadcast operands (1 for matrix products, the spatial size for convolutions).
 struct EmptyProduct {

@@ -50,8 +50,10 @@ Result<Changed> Canonicalise::run(Graph& graph) const {
   for (ValueId v : rewriter.values()) {
     const Node node = rewriter.visit(v);
     const ValueId fresh = Canonical(rewriter, shared).simplify(node);
-    if (fresh.valid()) rewriter.replace(v, fresh);
-    else rewriter.keep(v);
+    if (fresh.valid())
+      rewriter.replace(v, fresh);
+    else
+      rewriter.keep(v);
     const size_t index = rewriter.map(v).index;
     const bool known = index < shared.size();  // it stands for an earlier value as well
     shared.resize(rewriter.target().size(), 0);

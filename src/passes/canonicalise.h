@@ -5,7 +5,8 @@
 namespace tokamak {
 
 /// Local algebra that holds for every value, NaN, infinities, -0.0 and wrapping integers included:
-///   - identities: x * 1, x - 0, x + -0.0, integer x + 0, x / 1, max(x, -inf), select with a known condition, clamp with
+///   - identities: x * 1, x - 0, x + -0.0, integer x + 0, x / 1, max(x, -inf), select with a known condition, clamp
+///   with
 ///     an open side, ops on the same value twice where NaN cannot tell;
 ///   - inverses: neg of neg, not of not, transposes and reshapes that cancel, casts that lose nothing;
 ///   - stronger forms: pow(x, 2) as x * x, x / 2^k as x * 2^-k, x + -y as x - y, folds of folds, folds over axes of

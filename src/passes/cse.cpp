@@ -45,8 +45,10 @@ Result<Changed> CommonSubexpressions::run(Graph& graph) const {
     ValueId same;
     for (auto [it, end] = seen.equal_range(hash); it != end && !same.valid(); ++it)
       if (sameValue(rewriter.target().node(it->second), node)) same = it->second;
-    if (same.valid()) rewriter.replace(v, same);
-    else seen.emplace(hash, rewriter.keep(v));
+    if (same.valid())
+      rewriter.replace(v, same);
+    else
+      seen.emplace(hash, rewriter.keep(v));
   }
   return rewriter.finish();
 }

@@ -28,8 +28,10 @@ Result<Changed> Decompose::run(Graph& graph) const {
   for (ValueId v : rewriter.values()) {
     const Node node = rewriter.visit(v);
     TK_TRY(const ValueId fresh, expand(rewriter, node, *this));
-    if (fresh.valid()) rewriter.replace(v, fresh);
-    else rewriter.keep(v);
+    if (fresh.valid())
+      rewriter.replace(v, fresh);
+    else
+      rewriter.keep(v);
   }
   return rewriter.finish();
 }

@@ -6,8 +6,8 @@
 
 namespace tokamak {
 
-/// Appends nodes to a graph with the result types filled in. Operands already agree in shape and dtype, as the IR wants;
-/// nothing promotes. Conversions that would change nothing give back their operand.
+/// Appends nodes to a graph with the result types filled in. Operands already agree in shape and dtype, as the IR
+/// wants; nothing promotes. Conversions that would change nothing give back their operand.
 ///
 ///   Emitter emit(graph);
 ///   ValueId mean = emit.reduce(ReduceKind::mean, x, {1});

@@ -56,8 +56,7 @@ Array scaledFilter(const Array& filter, Axis axis, const std::vector<double>& sc
   int64_t inner = 1;
   for (size_t i = axis + 1; i < filter.shape().size(); ++i) inner *= filter.shape()[i];
   const int64_t channels = filter.shape()[axis];
-  for (int64_t i = 0; i < filter.size(); ++i)
-    result.setDouble(i, filter.getDouble(i) * scale[i / inner % channels]);
+  for (int64_t i = 0; i < filter.size(); ++i) result.setDouble(i, filter.getDouble(i) * scale[i / inner % channels]);
   return result;
 }
 
@@ -100,8 +99,10 @@ Result<Changed> FoldBatchNorm::run(Graph& graph) const {
       const ValueId x = graph.node(v).operands[0];
       if (users[x.index].size() == 1 && !isOutput[x.index]) fresh = fold(rewriter, node, *op);
     }
-    if (fresh.valid()) rewriter.replace(v, fresh);
-    else rewriter.keep(v);
+    if (fresh.valid())
+      rewriter.replace(v, fresh);
+    else
+      rewriter.keep(v);
   }
   return rewriter.finish();
 }

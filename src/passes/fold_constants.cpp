@@ -73,11 +73,17 @@ ValueId foldReducedSplat(Rewriter& rewriter, const Node& node, const Reduce& op)
   if (!count || *count <= 0) return {};
   Scalar value = *splat;
   switch (op.kind) {
-    case ReduceKind::max: case ReduceKind::min: case ReduceKind::mean: break;
-    case ReduceKind::any: case ReduceKind::all: value = Scalar::of(int64_t{value.asDouble() != 0}); break;
+    case ReduceKind::max:
+    case ReduceKind::min:
+    case ReduceKind::mean: break;
+    case ReduceKind::any:
+    case ReduceKind::all: value = Scalar::of(int64_t{value.asDouble() != 0}); break;
     case ReduceKind::sum:
-      if (isFloat(node.type.dtype)) value = Scalar::of(roundTo(node.type.dtype, value.asDouble() * static_cast<double>(*count)));
-      else value = Scalar::of(evalBinary(BinaryKind::mul, DType::i64, wrapTo(rewriter.type(node.operands[0]).dtype, value.asInt()), *count));
+      if (isFloat(node.type.dtype))
+        value = Scalar::of(roundTo(node.type.dtype, value.asDouble() * static_cast<double>(*count)));
+      else
+        value = Scalar::of(evalBinary(BinaryKind::mul, DType::i64,
+                                      wrapTo(rewriter.type(node.operands[0]).dtype, value.asInt()), *count));
       break;
     default: return {};
   }

@@ -80,9 +80,9 @@ constexpr NamedPass named() {
   return {P::name, [](Graph& graph) { return P{}.run(graph); }};
 }
 
-constexpr std::array kPasses = {named<Canonicalise>(),  named<CastCleanup>(),   named<CommonSubexpressions>(),
-                                named<DeadCodeElimination>(), named<Decompose>(), named<FoldBatchNorm>(),
-                                named<FoldConstants>(), named<SinkReshape>(),   named<SinkTranspose>()};
+constexpr std::array kPasses = {named<Canonicalise>(),        named<CastCleanup>(), named<CommonSubexpressions>(),
+                                named<DeadCodeElimination>(), named<Decompose>(),   named<FoldBatchNorm>(),
+                                named<FoldConstants>(),       named<SinkReshape>(), named<SinkTranspose>()};
 
 }  // namespace
 
@@ -95,7 +95,9 @@ std::vector<std::string_view> passNames() {
 Result<Changed> runPass(std::string_view name, Graph& graph) {
   for (const NamedPass& pass : kPasses)
     if (pass.name == name) return pass.run(graph);
-  return Diagnostic{"T0805", {}, fmt::format("there is no pass named {}", name),
+  return Diagnostic{"T0805",
+                    {},
+                    fmt::format("there is no pass named {}", name),
                     fmt::format("the passes are {}", fmt::join(passNames(), ", "))};
 }
 

@@ -5,8 +5,7 @@ namespace tokamak {
 Rewriter::Rewriter(Graph& source) : Emitter(target_), source_(source), map_(source.size()) {
   target_.name = source.name;
   for (ValueId input : source.inputs())
-    map_[input.index] =
-        target_.addInput(source.node(input).name, source.type(input), source.node(input).location);
+    map_[input.index] = target_.addInput(source.node(input).name, source.type(input), source.node(input).location);
 }
 
 std::vector<ValueId> Rewriter::values() const {
@@ -34,8 +33,7 @@ ValueId Rewriter::keep(ValueId v) {
 void Rewriter::replace(ValueId v, ValueId fresh) {
   map_[v.index] = fresh;
   changed_ = Changed::yes;
-  if (fresh.index >= firstFresh_ && target_.node(fresh).name.empty())
-    target_.node(fresh).name = source_.node(v).name;
+  if (fresh.index >= firstFresh_ && target_.node(fresh).name.empty()) target_.node(fresh).name = source_.node(v).name;
 }
 
 Changed Rewriter::finish() {

@@ -68,8 +68,10 @@ Changed rewriteNodes(Graph& graph, Rule&& rule) {
   for (ValueId v : rewriter.values()) {
     const Node node = rewriter.visit(v);
     const ValueId fresh = rule(rewriter, node);
-    if (fresh.valid()) rewriter.replace(v, fresh);
-    else rewriter.keep(v);
+    if (fresh.valid())
+      rewriter.replace(v, fresh);
+    else
+      rewriter.keep(v);
   }
   return rewriter.finish();
 }

@@ -29,13 +29,16 @@ ValueId freelyReshaped(Rewriter& rewriter, ValueId v, const Shape& shape) {
   return moved ? ValueId{} : simple;
 }
 
+/// Whether reshaping v means another view of stored memory, rather than writing out what is computed on the way.
+bool isStorable(const Op& op) { return !std::holds_alternative<Broadcast>(op) && !std::holds_alternative<Iota>(op); }
+
 /// The operands of an elementwise node in `shape`; empty when one of them cannot follow.
 std::vector<ValueId> operandsIn(Rewriter& rewriter, const Node& node, const Shape& shape) {
   const bool fewerAxes = shape.size() < node.type.rank();
   std::vector<ValueId> operands;
   for (ValueId v : node.operands) {
     ValueId moved = freelyReshaped(rewriter, v, shape);
-    if (!moved.valid() && fewerAxes) moved = reshaped(rewriter, v, shape);
+    if (!moved.valid() && fewerAxes && isStorable(rewriter.target().node(v).op)) moved = reshaped(rewriter, v, shape);
     if (!moved.valid()) return {};
     operands.push_back(moved);
   }
@@ -67,9 +70,8 @@ std::vector<Axis> axesBelow(const Shape& below, const Shape& above, const std::v
   if (!groups) return {};
   std::vector<Axis> result;
   for (const AxisGroup& group : *groups) {
-    const auto folded = std::count_if(group.to.begin(), group.to.end(), [&](Axis a) {
-      return std::find(axes.begin(), axes.end(), a) != axes.end();
-    });
+    const auto folded = std::count_if(group.to.begin(), group.to.end(),
+                                      [&](Axis a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); });
     if (folded == 0) continue;
     if (folded != static_cast<std::ptrdiff_t>(group.to.size())) return {};
     result.insert(result.end(), group.from.begin(), group.from.end());
@@ -96,7 +98,8 @@ ValueId sinkBelowReduce(Rewriter& rewriter, const Node& node, const Reduce& op) 
 Result<Changed> SinkReshape::run(Graph& graph) const {
   return rewriteNodes(graph, [this](Rewriter& rewriter, const Node& node) -> ValueId {
     if (isElementwise(node.op)) return sinkBelowElementwise(rewriter, node);
-    if (const auto* op = std::get_if<Reduce>(&node.op); op && acrossReductions) return sinkBelowReduce(rewriter, node, *op);
+    if (const auto* op = std::get_if<Reduce>(&node.op); op && acrossReductions)
+      return sinkBelowReduce(rewriter, node, *op);
     if (std::holds_alternative<Reshape>(node.op)) return simplifyReshape(rewriter, node.operands[0], node.type.shape);
     if (const auto* op = std::get_if<Broadcast>(&node.op))
       return simplifyBroadcast(rewriter, node.operands[0], op->axes, node.type.shape);

@@ -90,16 +90,21 @@ Result<Changed> SinkTranspose::run(Graph& graph) const {
   for (ValueId v : rewriter.values()) {
     const Node node = rewriter.visit(v);
     ValueId fresh;
-    if (isElementwise(node.op)) fresh = sinkBelowElementwise(rewriter, node);
-    else if (const auto* op = std::get_if<MatMul>(&node.op)) fresh = foldIntoMatMul(rewriter, node, *op);
+    if (isElementwise(node.op))
+      fresh = sinkBelowElementwise(rewriter, node);
+    else if (const auto* op = std::get_if<MatMul>(&node.op))
+      fresh = foldIntoMatMul(rewriter, node, *op);
     else if (const auto* transpose = std::get_if<Transpose>(&node.op))
       fresh = simplifyTranspose(rewriter, node.operands[0], transpose->perm);
     else if (const auto* reduce = std::get_if<Reduce>(&node.op)) {
       const ValueId operand = graph.node(v).operands[0];
-      if (users[operand.index].size() == 1 && !isOutput[operand.index]) fresh = sinkBelowReduce(rewriter, node, *reduce);
+      if (users[operand.index].size() == 1 && !isOutput[operand.index])
+        fresh = sinkBelowReduce(rewriter, node, *reduce);
     }
-    if (fresh.valid()) rewriter.replace(v, fresh);
-    else rewriter.keep(v);
+    if (fresh.valid())
+      rewriter.replace(v, fresh);
+    else
+      rewriter.keep(v);
   }
   return rewriter.finish();
 }

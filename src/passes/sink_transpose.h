@@ -11,9 +11,9 @@ namespace tokamak {
 ///   matmul(x, transpose(w))                    =>  matmul(x, w) {transpose_b = true}
 ///   reduce(transpose(x)) {axes = [1]}          =>  reduce(x) {axes = [0]}
 ///
-/// An op follows when every operand is that transpose of something, or a full, iota or broadcast. A fold takes the order
-/// below a transpose only if nobody else reads the transposed value, since two readers would then walk memory in two
-/// orders. Needs canonical shape ops; reaches its own fixed point.
+/// An op follows when every operand is that transpose of something, or a full, iota or broadcast. A fold takes the
+/// order below a transpose only if nobody else reads the transposed value, since two readers would then walk memory in
+/// two orders. Needs canonical shape ops; reaches its own fixed point.
 struct SinkTranspose {
   static constexpr std::string_view name = "sink-transpose";
 

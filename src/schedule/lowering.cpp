@@ -49,7 +49,7 @@ void Lowering::store(ValueId v, const At& at, bool streaming) {
     if (region.outputs[i] == v) e.storeFlat(outputBuffers[i], e.flatten(type.shape, at), at, value, type.dtype, streaming);
 }
 
-std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<AxisGroup>& groups, const std::vector<Index>& index) {
+std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<LoopAxis>& groups, const std::vector<Index>& index) {
   std::vector<Index> out(rank, m.constant(0));
   for (size_t g = 0; g < groups.size(); ++g) out[groups[g].last] = index[g];
   return out;

@@ -49,8 +49,8 @@ class Lowering {
   std::vector<ValueId> buffers_;
 };
 
-/// A place in the domain given an index for each group of axes (see AxisGroup).
-std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<AxisGroup>& groups, const std::vector<Index>& index);
+/// A place in the domain given an index for each group of axes (see LoopAxis).
+std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<LoopAxis>& groups, const std::vector<Index>& index);
 
 /// Runs `body` over [begin, end) in vectors: steps of `wide` lanes, then of `narrow` lanes with the last one masked. The
 /// body gets the index (unit stride), as a place with no axes, lanes and mask set.

@@ -8,7 +8,7 @@ namespace tokamak::schedule {
 
 /// A reduce region's axes after collapsing, and places in it.
 struct FoldDomain {
-  std::vector<AxisGroup> groups;
+  std::vector<LoopAxis> groups;
   std::vector<bool> folded;           // a group each
   std::vector<size_t> keptGroups, foldedGroups;
   Dim foldedCount;                    // elements a fold takes in

@@ -7,13 +7,13 @@ namespace tokamak::schedule {
 using kernel::Binding;
 
 /// The group of axes along which a load is contiguous; groups.size() if none.
-static size_t contiguousGroup(const Access& access, const std::vector<AxisGroup>& groups) {
+static size_t contiguousGroup(const Access& access, const std::vector<LoopAxis>& groups) {
   for (size_t g = 0; g < groups.size(); ++g)
     if (access.stride[groups[g].last].is(1) && !access.opaque[groups[g].last]) return g;
   return groups.size();
 }
 
-std::vector<size_t> acrossLoads(const AccessMap& accesses, const std::vector<AxisGroup>& groups) {
+std::vector<size_t> acrossLoads(const AccessMap& accesses, const std::vector<LoopAxis>& groups) {
   std::vector<size_t> out;
   if (groups.size() < 2) return out;
   size_t chosen = groups.size();
@@ -33,7 +33,7 @@ std::vector<size_t> acrossLoads(const AccessMap& accesses, const std::vector<Axi
   return out;
 }
 
-void lowerTiles(Lowering& l, const AccessMap& accesses, const std::vector<AxisGroup>& groups, int64_t tile, int lanes,
+void lowerTiles(Lowering& l, const AccessMap& accesses, const std::vector<LoopAxis>& groups, int64_t tile, int lanes,
                 int64_t grain, const std::function<void(const At&)>& body) {
   Writer& w = l.w;
   Emitter& e = l.e;

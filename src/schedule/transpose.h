@@ -6,11 +6,11 @@ namespace tokamak::schedule {
 
 /// Loads that lie across the vectors: not contiguous along the last group of axes, contiguous along another, and met at
 /// one place only. Indices into accesses.loads.
-std::vector<size_t> acrossLoads(const AccessMap& accesses, const std::vector<AxisGroup>& groups);
+std::vector<size_t> acrossLoads(const AccessMap& accesses, const std::vector<LoopAxis>& groups);
 
 /// Walks the domain in square tiles: brings each such load's part of a tile into a local buffer along its own contiguous
 /// axis, then runs `body` over the tile in vectors along the domain's.
-void lowerTiles(Lowering& l, const AccessMap& accesses, const std::vector<AxisGroup>& groups, int64_t tile, int lanes,
+void lowerTiles(Lowering& l, const AccessMap& accesses, const std::vector<LoopAxis>& groups, int64_t tile, int lanes,
                 int64_t grain, const std::function<void(const At&)>& body);
 
 }  // namespace tokamak::schedule

@@ -22,8 +22,15 @@ std::optional<double> exactReciprocal(double v) {
 
 std::optional<BinaryKind> mirrored(BinaryKind kind) {
   switch (kind) {
-    case BinaryKind::add: case BinaryKind::mul: case BinaryKind::max: case BinaryKind::min: case BinaryKind::eq:
-    case BinaryKind::ne: case BinaryKind::bit_and: case BinaryKind::bit_or: case BinaryKind::bit_xor: return kind;
+    case BinaryKind::add:
+    case BinaryKind::mul:
+    case BinaryKind::max:
+    case BinaryKind::min:
+    case BinaryKind::eq:
+    case BinaryKind::ne:
+    case BinaryKind::bit_and:
+    case BinaryKind::bit_or:
+    case BinaryKind::bit_xor: return kind;
     case BinaryKind::lt: return BinaryKind::gt;
     case BinaryKind::gt: return BinaryKind::lt;
     case BinaryKind::le: return BinaryKind::ge;
@@ -35,7 +42,9 @@ std::optional<BinaryKind> mirrored(BinaryKind kind) {
 /// pow(x, e) for the exponents that products serve, as torch does.
 ValueId power(Canonical& c, const Node& node, double e) {
   const ValueId x = node.operands[0];
-  if (e == 0) return c.emit.full(isFloat(node.type.dtype) ? Scalar::of(1.0) : Scalar::of(int64_t{1}), node.type.dtype, node.type.shape);
+  if (e == 0)
+    return c.emit.full(isFloat(node.type.dtype) ? Scalar::of(1.0) : Scalar::of(int64_t{1}), node.type.dtype,
+                       node.type.shape);
   if (e == 1) return x;
   if (node.type.dtype == DType::boolean) return {};
   if (e == 2) return c.binary(BinaryKind::mul, x, x);
@@ -68,10 +77,15 @@ ValueId boolWithScalar(Canonical& c, const Node& node, BinaryKind kind, bool b) 
   const ValueId x = node.operands[0];
   auto constant = [&](int64_t v) { return c.emit.full(Scalar::of(v), DType::boolean, node.type.shape); };
   switch (kind) {
-    case BinaryKind::add: case BinaryKind::max: case BinaryKind::bit_or: return b ? constant(1) : x;
-    case BinaryKind::mul: case BinaryKind::min: case BinaryKind::bit_and: return b ? x : constant(0);
+    case BinaryKind::add:
+    case BinaryKind::max:
+    case BinaryKind::bit_or: return b ? constant(1) : x;
+    case BinaryKind::mul:
+    case BinaryKind::min:
+    case BinaryKind::bit_and: return b ? x : constant(0);
     case BinaryKind::eq: return b ? x : c.unary(UnaryKind::logical_not, x);
-    case BinaryKind::ne: case BinaryKind::bit_xor: return b ? c.unary(UnaryKind::logical_not, x) : x;
+    case BinaryKind::ne:
+    case BinaryKind::bit_xor: return b ? c.unary(UnaryKind::logical_not, x) : x;
     default: return {};
   }
 }
@@ -82,13 +96,19 @@ ValueId integerWithScalar(Canonical& c, const Node& node, BinaryKind kind, int64
   const bool allOnes = b == wrapTo(dtype, -1);
   auto constant = [&](int64_t v) { return c.emit.full(Scalar::of(v), dtype, node.type.shape); };
   switch (kind) {
-    case BinaryKind::add: case BinaryKind::sub: case BinaryKind::bit_or: case BinaryKind::bit_xor:
-    case BinaryKind::shl: case BinaryKind::shr: return b == 0 ? x : ValueId{};
+    case BinaryKind::add:
+    case BinaryKind::sub:
+    case BinaryKind::bit_or:
+    case BinaryKind::bit_xor:
+    case BinaryKind::shl:
+    case BinaryKind::shr: return b == 0 ? x : ValueId{};
     case BinaryKind::mul:
       if (b == 0) return constant(0);
       return b == 1 ? x : ValueId{};
-    case BinaryKind::div: case BinaryKind::floordiv: return b == 1 ? x : ValueId{};
-    case BinaryKind::rem: case BinaryKind::fmod: return b == 1 ? constant(0) : ValueId{};
+    case BinaryKind::div:
+    case BinaryKind::floordiv: return b == 1 ? x : ValueId{};
+    case BinaryKind::rem:
+    case BinaryKind::fmod: return b == 1 ? constant(0) : ValueId{};
     case BinaryKind::bit_and:
       if (b == 0) return constant(0);
       return allOnes ? x : ValueId{};
@@ -110,11 +130,18 @@ ValueId onSameValue(Canonical& c, const Node& node, BinaryKind kind) {
   const DType dtype = c.type(x).dtype;
   auto constant = [&](int64_t v) { return c.emit.full(Scalar::of(v), node.type.dtype, node.type.shape); };
   switch (kind) {
-    case BinaryKind::max: case BinaryKind::min: case BinaryKind::bit_and: case BinaryKind::bit_or: return x;
+    case BinaryKind::max:
+    case BinaryKind::min:
+    case BinaryKind::bit_and:
+    case BinaryKind::bit_or: return x;
     case BinaryKind::bit_xor: return constant(0);
     case BinaryKind::sub: return isInteger(dtype) ? constant(0) : ValueId{};
-    case BinaryKind::eq: case BinaryKind::le: case BinaryKind::ge: return isFloat(dtype) ? ValueId{} : constant(1);
-    case BinaryKind::ne: case BinaryKind::lt: case BinaryKind::gt: return isFloat(dtype) ? ValueId{} : constant(0);
+    case BinaryKind::eq:
+    case BinaryKind::le:
+    case BinaryKind::ge: return isFloat(dtype) ? ValueId{} : constant(1);
+    case BinaryKind::ne:
+    case BinaryKind::lt:
+    case BinaryKind::gt: return isFloat(dtype) ? ValueId{} : constant(0);
     default: return {};
   }
 }

@@ -12,16 +12,19 @@ ValueId foldOfOne(Canonical& c, const Node& node, const Reduce& op) {
   auto rearranged = [&](ValueId v) { return reshaped(c.emit, v, node.type.shape); };
   auto cast = [&](ValueId v) { return c.make(Cast{}, {v}, {node.type.dtype, c.type(v).shape}); };
   switch (op.kind) {
-    case ReduceKind::max: case ReduceKind::min: return rearranged(x);
-    case ReduceKind::sum: case ReduceKind::mean: {
+    case ReduceKind::max:
+    case ReduceKind::min: return rearranged(x);
+    case ReduceKind::sum:
+    case ReduceKind::mean: {
       const ValueId same = rearranged(c.type(x).dtype == node.type.dtype ? x : cast(x));
       if (!isFloat(node.type.dtype)) return same;
       return c.binary(BinaryKind::add, same, c.emit.fullLike(same, 0.0));
     }
-    case ReduceKind::prod: case ReduceKind::any: case ReduceKind::all:
-      return rearranged(c.type(x).dtype == node.type.dtype ? x : cast(x));
-    case ReduceKind::argmax: case ReduceKind::argmin:
-      return c.emit.full(Scalar::of(int64_t{0}), DType::i64, node.type.shape);
+    case ReduceKind::prod:
+    case ReduceKind::any:
+    case ReduceKind::all: return rearranged(c.type(x).dtype == node.type.dtype ? x : cast(x));
+    case ReduceKind::argmax:
+    case ReduceKind::argmin: return c.emit.full(Scalar::of(int64_t{0}), DType::i64, node.type.shape);
     case ReduceKind::var: return {};
   }
   return {};

@@ -10,7 +10,8 @@ namespace {
 /// scores * scale; 1 / sqrt(E) where the op leaves it open, also when E is symbolic.
 ValueId scaled(Emitter& emit, ValueId scores, const Attention& op, const Dim& embedding) {
   if (op.scale != 0) return emit.binary(BinaryKind::mul, scores, op.scale);
-  if (auto e = embedding.constant()) return emit.binary(BinaryKind::mul, scores, 1.0 / std::sqrt(static_cast<double>(*e)));
+  if (auto e = embedding.constant())
+    return emit.binary(BinaryKind::mul, scores, 1.0 / std::sqrt(static_cast<double>(*e)));
   const TensorType type = emit.type(scores);
   const ValueId factor = emit.unary(UnaryKind::rsqrt, emit.count({embedding}, {0}, type.dtype));
   return emit.binary(BinaryKind::mul, scores, emit.broadcast(factor, {}, type.shape));
@@ -54,8 +55,8 @@ ValueId expandAttention(Emitter& emit, const Node& node, const Attention& op) {
   if (emit.type(k).shape[last - 1].is(0)) return emit.full(Scalar::of(0.0), node.type.dtype, node.type.shape);
   ValueId scores = emit.widen(emit.matmul(q, k, MatMul{false, true}));
   scores = scaled(emit, scores, op, embedding);
-  if (node.operands.size() > 3) scores = masked(emit, scores, node.operands[3]);
   if (op.causal) scores = causal(emit, scores);
+  if (node.operands.size() > 3) scores = masked(emit, scores, node.operands[3]);
   const SoftmaxParts parts = softmaxParts(emit, scores, last);
   const Shape shape = emit.type(scores).shape;
   ValueId weights = emit.binary(BinaryKind::div, parts.exponential, emit.spread(parts.sum, {last}, shape));

@@ -19,8 +19,7 @@ ValueId rowLoss(Emitter& emit, ValueId x, ValueId target, double smoothing) {
   const ValueId shifted = emit.binary(BinaryKind::sub, pick(emit, x, target), parts.maximum);
   const ValueId nll = emit.binary(BinaryKind::sub, logSum, shifted);
   if (smoothing == 0) return nll;
-  const ValueId uniform =
-      emit.binary(BinaryKind::sub, logSum, emit.reduce(ReduceKind::mean, parts.shifted, {1}));
+  const ValueId uniform = emit.binary(BinaryKind::sub, logSum, emit.reduce(ReduceKind::mean, parts.shifted, {1}));
   return emit.binary(BinaryKind::add, emit.binary(BinaryKind::mul, nll, 1.0 - smoothing),
                      emit.binary(BinaryKind::mul, uniform, smoothing));
 }
@@ -44,17 +43,6 @@ ValueId expandCrossEntropy(Emitter& emit, const Node& node, const CrossEntropy& 
     }
   }
   return emit.narrow(loss, node.type.dtype);
-}
-
-/// The uniform numbers are multiples of 2^-24, which halves cannot hold, so they are f32 whatever x is.
-ValueId expandDropout(Emitter& emit, const Node& node, const Dropout& op) {
-  const ValueId x = emit.widen(node.operands[0]);
-  const ValueId uniform = emit.append(Random{RandomKind::uniform}, {node.operands[1], node.operands[2]},
-                                      {DType::f32, node.type.shape});
-  const ValueId keep = emit.binary(BinaryKind::ge, uniform, op.p);
-  const double scale = op.p < 1 ? 1.0 / (1.0 - op.p) : 0.0;
-  const ValueId factor = emit.select(keep, emit.fullLike(x, scale), emit.fullLike(x, 0.0));
-  return emit.narrow(emit.binary(BinaryKind::mul, x, factor), node.type.dtype);
 }
 
 }  // namespace tokamak

@@ -105,12 +105,12 @@ Result<ValueId> expandNorm(Emitter& emit, const Node& node, const Norm& op) {
       break;
     }
     case NormKind::batch:
-      if (o.mean.valid()) y = inferenceBatch(emit, x, o, op.eps);
-      else y = applyAffine(emit, normalise(emit, x, otherAxes(shape.size(), {1}), op.eps), o, {1});
+      if (o.mean.valid())
+        y = inferenceBatch(emit, x, o, op.eps);
+      else
+        y = applyAffine(emit, normalise(emit, x, otherAxes(shape.size(), {1}), op.eps), o, {1});
       break;
-    case NormKind::instance:
-      y = applyAffine(emit, normalise(emit, x, axisRange(2, rank), op.eps), o, {1});
-      break;
+    case NormKind::instance: y = applyAffine(emit, normalise(emit, x, axisRange(2, rank), op.eps), o, {1}); break;
     case NormKind::group: {
       const auto grouped = groupedShape(shape, op.groups);
       if (!grouped)
@@ -133,8 +133,8 @@ ValueId expandVariance(Emitter& emit, const Node& node, const Reduce& op) {
   const ValueId mean = emit.reduce(ReduceKind::mean, x, op.axes);
   const ValueId centred = emit.binary(BinaryKind::sub, x, emit.spread(mean, op.axes, shape));
   const ValueId sum = emit.reduce(ReduceKind::sum, emit.binary(BinaryKind::mul, centred, centred), op.axes);
-  ValueId degrees = emit.binary(BinaryKind::sub, emit.count(shape, op.axes, emit.type(x).dtype),
-                                static_cast<double>(op.correction));
+  ValueId degrees =
+      emit.binary(BinaryKind::sub, emit.count(shape, op.axes, emit.type(x).dtype), static_cast<double>(op.correction));
   degrees = emit.binary(BinaryKind::max, degrees, 0.0);
   const ValueId variance = emit.binary(BinaryKind::div, sum, emit.broadcast(degrees, {}, node.type.shape));
   return emit.narrow(variance, node.type.dtype);

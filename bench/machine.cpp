@@ -1,0 +1,68 @@
+#include "bench/machine.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace tokamak::bench {
+
+using Clock = std::chrono::steady_clock;
+
+void interleave(std::vector<Contender>& contenders, double budgetSeconds, int leastRounds) {
+  std::vector<std::vector<double>> times(contenders.size());
+  for (auto& c : contenders) c.run(), c.run();
+  const auto start = Clock::now();
+  while (static_cast<int>(times[0].size()) < leastRounds ||
+         (std::chrono::duration<double>(Clock::now() - start).count() < budgetSeconds && times[0].size() < 400))
+    for (size_t i = 0; i < contenders.size(); ++i) {
+      const auto t = Clock::now();
+      contenders[i].run();
+      times[i].push_back(std::chrono::duration<double>(Clock::now() - t).count());
+    }
+  for (size_t i = 0; i < contenders.size(); ++i) {
+    std::nth_element(times[i].begin(), times[i].begin() + times[i].size() / 2, times[i].end());
+    contenders[i].seconds = times[i][times[i].size() / 2];
+  }
+}
+
+static char* touched(int64_t bytes) {
+  constexpr int64_t huge = 2 << 20;
+  char* p = static_cast<char*>(std::aligned_alloc(huge, (bytes + huge - 1) / huge * huge));
+  madvise(p, bytes, MADV_HUGEPAGE);
+  std::memset(p, 1, bytes);
+  return p;
+}
+
+Limits::Limits(const Engine& engine, int64_t bytes) : engine_(engine), bytes_(bytes), from_(touched(bytes)), to_(touched(bytes)) {}
+Limits::~Limits() { std::free(from_), std::free(to_); }
+
+constexpr int64_t kPiece = 1 << 16;
+
+void Limits::copy() const {
+  struct Job { char *from, *to; int64_t bytes; } job{from_, to_, bytes_ / 2};
+  engine_.host->parallelFor(engine_.host.get(), (job.bytes + kPiece - 1) / kPiece, 4, 0, [](void* data, int64_t begin, int64_t end, std::byte*) {
+    const Job& j = *static_cast<Job*>(data);
+    const int64_t last = std::min(end * kPiece, j.bytes);
+    std::memcpy(j.to + begin * kPiece, j.from + begin * kPiece, last - begin * kPiece);
+  }, &job);
+}
+
+void Limits::read() const {
+  struct Job { const char* from; int64_t bytes; int64_t sums[64]; } job{from_, bytes_, {}};
+  engine_.host->parallelFor(engine_.host.get(), (job.bytes + kPiece - 1) / kPiece, 4, 0, [](void* data, int64_t begin, int64_t end, std::byte*) {
+    Job& j = *static_cast<Job*>(data);
+    const int64_t last = std::min(end * kPiece, j.bytes) / 256 * 256;
+    typedef int64_t V __attribute__((vector_size(64)));
+    V a{}, b{}, c{}, d{};
+    for (int64_t i = begin * kPiece; i < last; i += 256) {
+      const V* v = reinterpret_cast<const V*>(j.from + i);
+      a += v[0], b += v[1], c += v[2], d += v[3];
+    }
+    a += b + c + d;
+    __atomic_fetch_add(&j.sums[begin % 64], a[0] + a[7], __ATOMIC_RELAXED);
+  }, &job);
+}
+
+}  // namespace tokamak::bench
