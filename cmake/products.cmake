@@ -28,6 +28,7 @@ file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/tokamak/*.c
 if(tool_sources)
   add_executable(tokamak ${tool_sources})
   target_link_libraries(tokamak PRIVATE tokamak_driver CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
+  target_compile_definitions(tokamak PRIVATE TOKAMAK_VERSION="${PROJECT_VERSION}")
   install(TARGETS tokamak RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

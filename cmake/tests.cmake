@@ -27,3 +27,12 @@ foreach(source ${examples})
   target_link_libraries(example_${name} PRIVATE tokamak::tokamak)
   add_test(NAME example.${name} COMMAND example_${name})
 endforeach()
+
+# The command line from outside. The virtual environment's Python has numpy.
+if(TARGET tokamak)
+  find_program(TOKAMAK_PYTHON python NAMES python3 HINTS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
+  if(TOKAMAK_PYTHON)
+    add_test(NAME cli COMMAND ${TOKAMAK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.py)
+    set_tests_properties(cli PROPERTIES ENVIRONMENT "TOKAMAK=$<TARGET_FILE:tokamak>" TIMEOUT 900)
+  endif()
+endif()

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The command line from outside: what it prints, writes and answers to bad input.
+
+TOKAMAK names the program; CTest sets it.
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXAMPLES = ROOT / "examples"
+TOKAMAK = os.environ.get("TOKAMAK", str(ROOT / "build" / "bin" / "tokamak"))
+
+
+def tokamak(*arguments: object, stdin: bytes | None = None) -> subprocess.CompletedProcess:
+    command = [TOKAMAK, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, input=stdin, timeout=120, check=False)
+
+
+def small_dims(example: Path) -> list[str]:
+    """--dims for the symbols of an example, each with another small size."""
+    symbols = sorted(set(re.findall(r"\b[A-Z]\b", " ".join(re.findall(r"\[(.*?)\]", example.read_text())))))
+    return ["--dims", ",".join(f"{name}={3 + i}" for i, name in enumerate(symbols))] if symbols else []
+
+
+class Case(unittest.TestCase):
+    def ok(self, *arguments: object, **options: object) -> str:
+        done = tokamak(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr.decode(errors="replace"))
+        return done.stdout.decode()
+
+    def refused(self, code: str, *arguments: object, **options: object) -> str:
+        """Exit code 2 and a diagnostic of this code on stderr."""
+        done = tokamak(*arguments, **options)
+        text = done.stderr.decode(errors="replace")
+        self.assertEqual(done.returncode, 2, text)
+        self.assertIn(f"error {code}", text)
+        return text
+
+
+class Help(Case):
+    def test_every_command_teaches_by_example(self) -> None:
+        section = self.ok("--help").split("Subcommands:")[1].split("\n\n")[0]
+        commands = [line.split()[0] for line in section.splitlines()[1:]]
+        self.assertIn("run", commands)
+        for command in commands:
+            text = self.ok(command, "--help")
+            self.assertIn("Examples:", text, command)
+            self.assertIn(f"tokamak {command}", text)
+
+    def test_version(self) -> None:
+        self.assertRegex(self.ok("--version"), r"^tokamak \d+\.\d+\.\d+\n$")
+
+
+class BadInput(Case):
+    def test_usage(self) -> None:
+        self.refused("T0801")
+        self.refused("T0801", "run")
+        self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--nonsense")
+        self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--device", "abacus")
+        self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--random", "yes")
+        self.refused("T0801", "frobnicate")
+
+    def test_files(self) -> None:
+        self.refused("T0802", "opt", "no/such/file.tk")
+        self.refused("T0802", "opt", ROOT)
+
+    def test_dims(self) -> None:
+        gelu = EXAMPLES / "gelu.tk"
+        for dims in ["N", "N=", "=3", "N=-1", "N=1x", "N=1,,M=2", "N=1,N=2", "N=1,M=2", "N=99999999999999999999"]:
+            self.refused("T0804", "run", gelu, "--random", 0, "--dims", dims)
+        self.assertIn("--dims N=", self.refused("T0804", "run", gelu, "--random", 0))
+        self.refused("T0806", "run", gelu, "--random", 0, "--dims", "N=1000000000000000")
+
+    def test_inputs(self) -> None:
+        gelu = EXAMPLES / "gelu.tk"
+        self.assertIn("--input x=", self.refused("T0807", "run", gelu))
+        self.refused("T0807", "run", gelu, "--input", "y=y.npy")
+        self.refused("T0807", "run", gelu, "--input", "x")
+        self.refused("T0301", "run", gelu, "--input", "x=missing.npy")
+        with tempfile.TemporaryDirectory() as folder:
+            wrong = Path(folder) / "wrong.npy"
+            np.save(wrong, np.zeros((2, 3), np.float32))
+            self.refused("T0312", "run", gelu, "--input", f"x={wrong}")
+            np.save(wrong, np.zeros(3, np.float64))
+            self.refused("T0311", "run", gelu, "--input", f"x={wrong}")
+            wrong.write_bytes(b"not an array")
+            self.refused("T0302", "run", gelu, "--input", f"x={wrong}")
+
+    def test_json_errors(self) -> None:
+        done = tokamak("run", EXAMPLES / "gelu.tk", "--json")
+        self.assertEqual(done.returncode, 2)
+        error = json.loads(done.stdout)["error"]
+        self.assertEqual(error["code"], "T0807")
+        self.assertEqual((error["line"], error["column"]), (4, 13))
+        self.assertTrue(error["hint"])
+
+    def test_faulty_programs(self) -> None:
+        """Each file of tests/errors is named after the code it earns."""
+        for path in sorted((ROOT / "tests" / "errors").glob("T*.tk")):
+            with self.subTest(path.name):
+                text = self.refused(path.name[:5], "opt", path)
+                self.assertRegex(text, r"\.tk:\d+:\d+: error")
+
+    def test_a_program_cut_anywhere(self) -> None:
+        text = (EXAMPLES / "transformer_block.tk").read_bytes().rstrip()
+        for end in range(0, len(text), 61):
+            done = tokamak("opt", "-", stdin=text[:end])
+            self.assertEqual(done.returncode, 2, f"cut at byte {end}: {done.stderr.decode()}")
+            self.assertIn(b"error T0", done.stderr)
+
+
+class Opt(Case):
+    def test_lists_passes(self) -> None:
+        names = self.ok("opt", "--list").split()
+        self.assertIn("decompose", names)
+        self.assertEqual(names, sorted(names))
+
+    def test_final_graph_parses_back(self) -> None:
+        for example in sorted(EXAMPLES.glob("*.tk")):
+            with self.subTest(example.name):
+                text = self.ok("opt", example, "--quiet")
+                self.assertNotIn("softmax %", text)
+                again = self.ok("opt", "-", "--passes", "dce", "--quiet", stdin=text.encode())
+                self.assertEqual(again, text)
+
+    def test_prints_between_named_passes(self) -> None:
+        text = self.ok("opt", EXAMPLES / "softmax.tk", "--passes", "decompose,cse")
+        self.assertLess(text.index("// as written"), text.index("// after decompose"))
+        self.assertLess(text.index("// after decompose"), text.index("// after cse"))
+        self.refused("T0805", "opt", EXAMPLES / "softmax.tk", "--passes", "decompose,nonsense")
+
+
+class Run(Case):
+    def test_interp_computes_softmax(self) -> None:
+        rng = np.random.default_rng(1)
+        scores = rng.standard_normal((7, 512)).astype(np.float32)
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/scores.npy", scores)
+            text = self.ok(
+                "run", EXAMPLES / "softmax.tk", "--device", "interp", "--input", f"scores={folder}/scores.npy",
+                "--output", f"{folder}/out", "--json",
+            )  # fmt: skip
+            answer = json.loads(text)
+            self.assertEqual(answer["dims"], {"M": 7})
+            self.assertEqual(answer["outputs"][0]["shape"], [7, 512])
+            result = np.load(answer["outputs"][0]["file"])
+        wide = np.exp(0.125 * scores.astype(np.float64))
+        np.testing.assert_allclose(result, wide / wide.sum(1, keepdims=True), rtol=1e-6)
+
+    def test_random_is_reproducible(self) -> None:
+        arguments = ["run", EXAMPLES / "gelu.tk", "--device", "interp", "--dims", "N=100", "--json"]
+        first, again, other = (json.loads(self.ok(*arguments, "--random", seed))["outputs"][0] for seed in (1, 1, 2))
+        self.assertEqual(first["checksum"], again["checksum"])
+        self.assertNotEqual(first["checksum"], other["checksum"])
+
+    def test_empty_tensors(self) -> None:
+        answer = json.loads(self.ok("run", EXAMPLES / "gelu.tk", "--random", 0, "--dims", "N=0", "--json"))
+        self.assertEqual(answer["outputs"][0]["shape"], [0])
+
+    def test_every_example_runs_on_the_reference_evaluator(self) -> None:
+        for example in sorted(EXAMPLES.glob("*.tk")):
+            with self.subTest(example.name):
+                self.ok("run", example, "--device", "interp", "--random", 0, *small_dims(example))
+
+
+if __name__ == "__main__":
+    unittest.main()

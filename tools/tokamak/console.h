@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "support/result.h"
+
+namespace tokamak::tool {
+
+/// Prints the diagnostic on stderr as text and, where `json`, on stdout as
+/// {"error": {"code", "file", "line", "column", "message", "hint"}}.
+void report(const Diagnostic& diagnostic, bool json);
+
+/// A line on stderr that says what takes so long; shown on terminals only, gone when the object dies.
+class Progress {
+ public:
+  explicit Progress(std::string_view what);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  void update(std::string_view what);
+
+ private:
+  bool shown_;
+};
+
+/// The whole file; `-` is stdin. T0802 where it cannot be read.
+Result<std::string> readFile(const std::string& path);
+/// T0803 where it cannot be written.
+Result<> writeFile(const std::string& path, std::string_view text);
+/// T0803 where it cannot be made.
+Result<> makeFolder(const std::string& path);
+
+/// Prints to stdout. A closed pipe is not an error: `tokamak explain x.tk | head` ends quietly.
+void say(std::string_view text);
+
+}  // namespace tokamak::tool

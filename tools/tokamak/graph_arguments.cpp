@@ -1,0 +1,227 @@
+#include "graph_arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cmath>
+#include <numbers>
+
+#include "console.h"
+#include "graph/interp/evaluate.h"
+#include "runtime/npy.h"
+#include "support/hash.h"
+#include "support/philox.h"
+
+namespace tokamak::tool {
+
+namespace {
+
+Diagnostic badDims(std::string_view piece) {
+  return {"T0804", {}, fmt::format("--dims wants NAME=SIZE, not `{}`", piece), "write --dims M=128,N=64"};
+}
+
+/// The input that `NAME=FILE` names, as an index into the graph's inputs, and the file.
+Result<std::pair<size_t, std::string>> parseInputFile(const Graph& graph, const std::string& text) {
+  const size_t equals = text.find('=');
+  std::vector<std::string> names;
+  for (ValueId input : graph.inputs()) names.push_back(graph.node(input).name);
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    return Diagnostic{"T0807",
+                      {},
+                      fmt::format("--input wants NAME=FILE.npy, not `{}`", text),
+                      names.empty() ? "the graph has no inputs" : fmt::format("write --input {}=FILE.npy", names[0])};
+  std::string name = text.substr(0, equals);
+  if (name.starts_with('%')) name.erase(0, 1);
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return std::pair{i, text.substr(equals + 1)};
+  return Diagnostic{"T0807",
+                    {},
+                    fmt::format("graph @{} has no input {}", graph.name, name),
+                    fmt::format("its inputs are {}", fmt::join(names, ", "))};
+}
+
+std::set<std::string, std::less<>> symbolsOf(const Graph& graph) {
+  std::set<std::string, std::less<>> symbols;
+  for (ValueId input : graph.inputs())
+    for (const Dim& extent : graph.type(input).shape) extent.collectSymbols(symbols);
+  return symbols;
+}
+
+/// Takes sizes of plain symbols (`M`, not `2*M`) from an array that stands for an input.
+void learnDims(const TensorType& type, const Array& array, DimBindings& dims) {
+  if (array.shape().size() != type.rank()) return;  // reported when everything is checked
+  for (size_t axis = 0; axis < type.rank(); ++axis)
+    if (type.shape[axis].isSymbol()) dims.try_emplace(type.shape[axis].str(), array.shape()[axis]);
+}
+
+Result<std::vector<int64_t>> shapeAt(const Graph& graph, ValueId input, const DimBindings& dims) {
+  std::set<std::string, std::less<>> symbols;
+  for (const Dim& extent : graph.type(input).shape) extent.collectSymbols(symbols);
+  for (const std::string& symbol : symbols)
+    if (!dims.contains(symbol))
+      return Diagnostic{
+          "T0804", graph.node(input).location,
+          fmt::format("the size of {} is not known, so input {} cannot be made", symbol, graph.label(input)),
+          fmt::format("give it with --dims {}=128", symbol)};
+  std::vector<int64_t> shape;
+  double elements = 1;
+  for (const Dim& extent : graph.type(input).shape) {
+    TK_TRY(const int64_t n, extent.eval(dims));
+    if (n < 0)
+      return Diagnostic{"T0804", graph.node(input).location,
+                        fmt::format("extent {} of input {} is {}", extent.str(), graph.label(input), n),
+                        "extents are zero or more"};
+    shape.push_back(n);
+    elements *= static_cast<double>(n);
+  }
+  const double bytes = elements * static_cast<double>(byteWidth(graph.type(input).dtype));
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (bytes > memory * 0.8)
+    return Diagnostic{"T0806", graph.node(input).location,
+                      fmt::format("input {} of {:.3g} GB does not fit in this machine's {:.3g} GB of memory",
+                                  graph.label(input), bytes / 1e9, memory / 1e9),
+                      "give smaller sizes with --dims"};
+  return shape;
+}
+
+}  // namespace
+
+Result<Graph> loadGraph(const std::string& path) {
+  TK_TRY(const std::string text, readFile(path));
+  return parseGraph(text, path == "-" ? "<stdin>" : path);
+}
+
+Result<DimBindings> parseDims(const std::vector<std::string>& pieces) {
+  DimBindings dims;
+  for (const std::string& piece : pieces)
+    for (size_t begin = 0; begin <= piece.size();) {
+      const size_t end = std::min(piece.find(',', begin), piece.size());
+      const std::string_view item = std::string_view(piece).substr(begin, end - begin);
+      const size_t equals = item.find('=');
+      if (equals == std::string_view::npos || equals == 0) return badDims(item);
+      int64_t value = 0;
+      const auto [rest, error] = std::from_chars(item.data() + equals + 1, item.data() + item.size(), value);
+      if (error != std::errc() || rest != item.data() + item.size() || value < 0) return badDims(item);
+      if (!dims.emplace(std::string(item.substr(0, equals)), value).second)
+        return Diagnostic{
+            "T0804", {}, fmt::format("--dims gives {} twice", item.substr(0, equals)), "give each size once"};
+      begin = end + 1;
+    }
+  return dims;
+}
+
+void InputOptions::addTo(CLI::App& app) {
+  app.add_option("--input", files, "Array of an input: NAME=FILE.npy; may be repeated")
+      ->type_name("NAME=FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--random", seed, "Random arrays, from this seed, for inputs without a file")->type_name("SEED");
+  app.add_option("--dims", dims, "Sizes of symbolic dimensions: M=128,N=64")
+      ->type_name("NAME=SIZE,...")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+Result<DimBindings> dimsOf(const Graph& graph, const std::vector<std::string>& pieces) {
+  TK_TRY(DimBindings dims, parseDims(pieces));
+  const auto symbols = symbolsOf(graph);
+  for (const auto& [name, value] : dims)
+    if (!symbols.contains(name))
+      return Diagnostic{"T0804",
+                        {},
+                        fmt::format("graph @{} has no dimension {}", graph.name, name),
+                        symbols.empty() ? "all its sizes are given in the graph"
+                                        : fmt::format("its dimensions are {}", fmt::join(symbols, ", "))};
+  return dims;
+}
+
+Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options) {
+  Inputs out;
+  TK_TRY(out.dims, dimsOf(graph, options.dims));
+  const size_t count = graph.inputs().size();
+  out.arrays.resize(count);
+  std::vector<bool> have(count, false);
+  for (const std::string& text : options.files) {
+    TK_TRY(auto named, parseInputFile(graph, text));
+    const auto& [index, file] = named;
+    if (have[index])
+      return Diagnostic{"T0807",
+                        {},
+                        fmt::format("--input {} is given twice", graph.node(graph.inputs()[index]).name),
+                        "give each input once"};
+    TK_TRY(out.arrays[index], runtime::readNpy(file));
+    have[index] = true;
+    learnDims(graph.type(graph.inputs()[index]), out.arrays[index], out.dims);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (have[i]) continue;
+    const ValueId input = graph.inputs()[i];
+    const std::string& name = graph.node(input).name;
+    if (!options.seed)
+      return Diagnostic{"T0807", graph.node(input).location, fmt::format("input {} has no array", graph.label(input)),
+                        fmt::format("give --input {}=FILE.npy, or --random 0 for random values", name)};
+    TK_TRY(const auto shape, shapeAt(graph, input, out.dims));
+    const DType dtype = graph.type(input).dtype;
+    out.arrays[i] = randomArray(dtype, shape, *options.seed, name, indexBound(graph, input, out.dims));
+  }
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Array& array : out.arrays) shapes.push_back(array.shape());
+  TK_TRY(const DimBindings bound, bindDims(graph, shapes));
+  for (const auto& [name, value] : bound) {
+    const auto [it, fresh] = out.dims.emplace(name, value);
+    if (!fresh && it->second != value)
+      return Diagnostic{"T0804",
+                        {},
+                        fmt::format("--dims says {} is {}, the input files say {}", name, it->second, value),
+                        "leave it out of --dims"};
+  }
+  return out;
+}
+
+Array randomArray(DType dtype, const std::vector<int64_t>& shape, uint64_t seed, std::string_view name, int64_t bound) {
+  Array out(dtype, shape);
+  const auto key = static_cast<int64_t>(hashMix(seed, hashBytes(name)));
+  for (int64_t i = 0; i < out.size(); i += 4) {
+    const auto words = philoxBlockOf(key, 0, i);
+    for (int64_t k = 0; k < 4 && i + k < out.size(); ++k) {
+      if (isFloat(dtype)) {
+        const double u = (static_cast<double>(words[k & ~1]) + 1) * 0x1p-32,
+                     v = static_cast<double>(words[k | 1]) * 0x1p-32;
+        const double radius = std::sqrt(-2 * std::log(u)), angle = 2 * std::numbers::pi * v;
+        out.setDouble(i + k, radius * (k & 1 ? std::sin(angle) : std::cos(angle)));
+      } else {
+        const int64_t limit = dtype == DType::boolean ? 2 : std::max<int64_t>(bound, 1);
+        out.setInt(i + k, static_cast<int64_t>((uint64_t{words[k]} * static_cast<uint64_t>(limit)) >> 32));
+      }
+    }
+  }
+  return out;
+}
+
+int64_t indexBound(const Graph& graph, ValueId input, const DimBindings& dims) {
+  int64_t bound = 0;
+  std::vector<bool> same(graph.size(), false);  // values with the input's elements, in whatever shape
+  same[input.index] = true;
+  for (size_t i = 0; i < graph.size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    auto reads = [&](size_t operand) { return operand < node.operands.size() && same[node.operands[operand].index]; };
+    auto limit = [&](const Dim& extent) {
+      if (const auto n = extent.eval(dims)) bound = bound ? std::min(bound, *n) : *n;
+    };
+    const auto* cast = std::get_if<Cast>(&node.op);
+    if (reads(0) && (std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Broadcast>(node.op) ||
+                     std::holds_alternative<Transpose>(node.op) || (cast && isInteger(node.type.dtype))))
+      same[i] = true;
+    if (!reads(1)) continue;
+    const Shape& indexed = graph.type(node.operands[0]).shape;
+    if (const auto* op = std::get_if<Gather>(&node.op)) limit(indexed[static_cast<size_t>(op->axis)]);
+    if (const auto* op = std::get_if<IndexSelect>(&node.op)) limit(indexed[static_cast<size_t>(op->axis)]);
+    if (const auto* op = std::get_if<Scatter>(&node.op)) limit(indexed[static_cast<size_t>(op->axis)]);
+    if (std::holds_alternative<CrossEntropy>(node.op) && indexed.size() > 1) limit(indexed[1]);
+  }
+  return bound ? bound : 10;
+}
+
+}  // namespace tokamak::tool

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "support/array.h"
+
+namespace tokamak::tool {
+
+/// Parses and verifies a graph file; `-` is stdin.
+Result<Graph> loadGraph(const std::string& path);
+
+/// `M=128,N=64` in any number of pieces. T0804 on anything else.
+Result<DimBindings> parseDims(const std::vector<std::string>& pieces);
+
+/// The same for a graph, which must have these dimensions.
+Result<DimBindings> dimsOf(const Graph& graph, const std::vector<std::string>& pieces);
+
+/// Where the arrays of a graph's inputs come from.
+struct InputOptions {
+  std::vector<std::string> files;  // NAME=FILE.npy
+  std::optional<uint64_t> seed;    // random values for the others
+  std::vector<std::string> dims;
+
+  /// Adds --input, --random and --dims.
+  void addTo(CLI::App& app);
+};
+
+struct Inputs {
+  std::vector<Array> arrays;  // in the order of the graph's inputs
+  DimBindings dims;           // of all symbols
+};
+
+/// Reads or makes an array for every input. Sizes come from --dims and from the files; a size that neither gives, an
+/// input that has neither file nor --random, and whatever does not fit are diagnostics (T0804, T0806, T0807, T03xx).
+Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options);
+
+/// Random elements: floats normal(0, 1); integers in [0, bound); bool evenly. Deterministic in seed, name and type.
+Array randomArray(DType dtype, const std::vector<int64_t>& shape, uint64_t seed, std::string_view name, int64_t bound);
+
+/// Exclusive bound for random values of an integer input: the extent of the axis it indexes, if it is an index;
+/// else 10.
+int64_t indexBound(const Graph& graph, ValueId input, const DimBindings& dims);
+
+}  // namespace tokamak::tool
