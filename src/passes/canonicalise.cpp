@@ -5,12 +5,23 @@
 
 namespace tokamak {
 
+namespace {
+
+ValueId simplifyElementwise(Canonical& c, const Node& node) {
+  if (const auto* op = std::get_if<Unary>(&node.op)) return simplifyUnary(c, node, *op);
+  if (const auto* op = std::get_if<Binary>(&node.op)) return simplifyBinary(c, node, *op);
+  if (std::holds_alternative<Select>(node.op)) return simplifySelect(c, node);
+  if (std::holds_alternative<Clamp>(node.op)) return simplifyClamp(c, node);
+  return simplifyCast(c, node, std::get<Cast>(node.op));
+}
+
+}  // namespace
+
 ValueId Canonical::simplify(const Node& node) {
-  if (const auto* op = std::get_if<Unary>(&node.op)) return simplifyUnary(*this, node, *op);
-  if (const auto* op = std::get_if<Binary>(&node.op)) return simplifyBinary(*this, node, *op);
-  if (std::holds_alternative<Select>(node.op)) return simplifySelect(*this, node);
-  if (std::holds_alternative<Clamp>(node.op)) return simplifyClamp(*this, node);
-  if (const auto* op = std::get_if<Cast>(&node.op)) return simplifyCast(*this, node, *op);
+  if (isElementwise(node.op)) {
+    const ValueId simple = simplifyElementwise(*this, node);
+    return simple.valid() ? simple : computeBeforeRepeating(*this, node);
+  }
   if (const auto* op = std::get_if<Reduce>(&node.op)) return simplifyReduce(*this, node, *op);
   if (const auto* op = std::get_if<Slice>(&node.op)) return simplifySlice(*this, node, *op);
   if (const auto* op = std::get_if<Pad>(&node.op)) return simplifyPad(*this, node, *op);

@@ -11,6 +11,7 @@ namespace tokamak {
 ///   - inverses: neg of neg, not of not, transposes and reshapes that cancel, casts that lose nothing;
 ///   - stronger forms: pow(x, 2) as x * x, x / 2^k as x * 2^-k, x + -y as x - y, folds of folds, folds over axes of
 ///     extent 1, slice of slice, of concat and of broadcast;
+///   - less work: an elementwise op on repeated values computes once and repeats the result;
 ///   - one spelling: known scalars are `full` and stand on the right.
 /// Never: x * 0 or x - x or x + 0.0 for floats, a cast that rounds, sums in another order outside of folds.
 ///

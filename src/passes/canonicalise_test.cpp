@@ -325,6 +325,31 @@ TEST(Canonicalise, MergesFolds) {
     })");
 }
 
+TEST(Canonicalise, ComputesBeforeRepeating) {
+  expectRewrite(Canonicalise{}, R"(
+    graph @f(%x: f32[M], %y: f32[M], %z: f32[4]) {
+      %0 = broadcast %x {axes = [0]} : f32[M, 4]
+      %1 = full {value = 2.0} : f32[M, 4]
+      %2 = add %0, %1 : f32[M, 4]
+      %3 = broadcast %y {axes = [0]} : f32[M, 4]
+      %4 = gt %2, %3 : bool[M, 4]
+      %5 = broadcast %z {axes = [1]} : f32[M, 4]
+      %6 = select %4, %2, %5 : f32[M, 4]
+      return %6
+    })",
+                R"(
+    graph @f(%x: f32[M], %y: f32[M], %z: f32[4]) {
+      %0 = full {value = 2.0} : f32[M]
+      %1 = add %x, %0 : f32[M]
+      %2 = broadcast %1 {axes = [0]} : f32[M, 4]
+      %3 = gt %1, %y : bool[M]
+      %4 = broadcast %3 {axes = [0]} : bool[M, 4]
+      %5 = broadcast %z {axes = [1]} : f32[M, 4]
+      %6 = select %4, %2, %5 : f32[M, 4]
+      return %6
+    })");
+}
+
 TEST(Canonicalise, KeepsNamesOfWhatItReplaces) {
   Graph graph = parsed(R"(
     graph @f(%x: f32[4]) {

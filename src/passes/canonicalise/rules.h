@@ -48,4 +48,8 @@ ValueId simplifyPad(Canonical& c, const Node& node, const Pad& op);
 ValueId simplifyConcat(Canonical& c, const Node& node, const Concat& op);
 ValueId simplifyFlip(Canonical& c, const Node& node, const Flip& op);
 
+/// An elementwise op whose operands all repeat values of one shape in one way computes on those, and repeats the
+/// result.
+ValueId computeBeforeRepeating(Canonical& c, const Node& node);
+
 }  // namespace tokamak
