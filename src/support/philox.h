@@ -19,7 +19,8 @@ constexpr std::array<uint32_t, 4> philoxBlock(std::array<uint32_t, 4> counter, s
 
 /// The block of four words that holds element `index` of a random tensor (graph::Random has the layout).
 constexpr std::array<uint32_t, 4> philoxBlockOf(int64_t seed, int64_t offset, int64_t index) {
-  const auto block = static_cast<uint64_t>(index) / 4, o = static_cast<uint64_t>(offset), s = static_cast<uint64_t>(seed);
+  const auto block = static_cast<uint64_t>(index) / 4, o = static_cast<uint64_t>(offset),
+             s = static_cast<uint64_t>(seed);
   return philoxBlock({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), static_cast<uint32_t>(o),
                       static_cast<uint32_t>(o >> 32)},
                      {static_cast<uint32_t>(s), static_cast<uint32_t>(s >> 32)});

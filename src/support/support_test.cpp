@@ -181,7 +181,8 @@ TEST(Philox, KnownAnswers) {
   EXPECT_EQ(philoxBlock({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}), (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philoxBlock({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
-  EXPECT_EQ(philoxWord(0x299f31d0a4093822, 0x0370734413198a2e, 1), philoxBlockOf(0x299f31d0a4093822, 0x0370734413198a2e, 0)[1]);
+  EXPECT_EQ(philoxWord(0x299f31d0a4093822, 0x0370734413198a2e, 1),
+            philoxBlockOf(0x299f31d0a4093822, 0x0370734413198a2e, 0)[1]);
 }
 
 TEST(Array, IsAlignedAndZeroFilled) {

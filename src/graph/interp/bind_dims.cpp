@@ -41,7 +41,8 @@ struct Equation {
 Diagnostic mismatch(const Graph& graph, const Equation& equation, const DimBindings& dims) {
   const TensorType& type = graph.type(equation.input);
   std::string known;
-  for (const auto& [name, value] : dims) known += fmt::format("{}{} = {}", known.empty() ? " with " : ", ", name, value);
+  for (const auto& [name, value] : dims)
+    known += fmt::format("{}{} = {}", known.empty() ? " with " : ", ", name, value);
   return {"T0313", graph.node(equation.input).location,
           fmt::format("input {} has extent {} on axis {}, which does not fit {}{}", graph.label(equation.input),
                       equation.actual, equation.axis, type.str(), known),
@@ -70,9 +71,11 @@ Result<bool> settle(const Graph& graph, const Equation& equation, DimBindings& d
 
 Result<std::vector<Equation>> equationsOf(const Graph& graph, const std::vector<std::vector<int64_t>>& shapes) {
   if (shapes.size() != graph.inputs().size())
-    return Diagnostic{"T0310", {}, fmt::format("{} inputs given; graph @{} takes {}", shapes.size(), graph.name,
-                                               graph.inputs().size()),
-                      "pass one array for each input of the graph's header, in its order"};
+    return Diagnostic{
+        "T0310",
+        {},
+        fmt::format("{} inputs given; graph @{} takes {}", shapes.size(), graph.name, graph.inputs().size()),
+        "pass one array for each input of the graph's header, in its order"};
   std::vector<Equation> equations;
   for (size_t i = 0; i < shapes.size(); ++i) {
     const ValueId input = graph.inputs()[i];

@@ -1,4 +1,8 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "graph/interp/ops.h"
@@ -39,7 +43,8 @@ double activate(const Activation& op, double x) {
       return 0.5 * x * (1 + std::tanh(inner));
     }
     case ActivationKind::silu: return x * evalUnary(UnaryKind::sigmoid, x);
-    case ActivationKind::softplus: return x * op.alpha > op.threshold ? x : std::log1p(std::exp(x * op.alpha)) / op.alpha;
+    case ActivationKind::softplus:
+      return x * op.alpha > op.threshold ? x : std::log1p(std::exp(x * op.alpha)) / op.alpha;
     case ActivationKind::mish: return x * std::tanh(x > 20 ? x : std::log1p(std::exp(x)));
     case ActivationKind::hardswish: return x * clamp06(x + 3) / 6;
     case ActivationKind::hardsigmoid: return clamp06(x + 3) / 6;
@@ -50,10 +55,10 @@ double activate(const Activation& op, double x) {
 /// How a normalisation divides x: into groups of elements that share their statistics, with the parameter (of weight,
 /// bias, mean, variance) of an element at paramIndex(flat index).
 struct Normalisation {
-  int64_t groups = 1, size = 1;                 // statistics groups, elements in each
-  int64_t outer = 1, middle = 1, inner = 1;     // x as [outer, middle, inner]
-  bool overMiddle = false;                      // a group is one `middle` over outer and inner; else a run of elements
-  int64_t paramStep = 1, paramCount = 1;        // parameter of flat index i: (i / paramStep) % paramCount
+  int64_t groups = 1, size = 1;              // statistics groups, elements in each
+  int64_t outer = 1, middle = 1, inner = 1;  // x as [outer, middle, inner]
+  bool overMiddle = false;                   // a group is one `middle` over outer and inner; else a run of elements
+  int64_t paramStep = 1, paramCount = 1;     // parameter of flat index i: (i / paramStep) % paramCount
 
   Normalisation(const Norm& op, const Extents& shape) {
     const int64_t total = countOf(shape);
@@ -87,7 +92,10 @@ Statistics statisticsOf(const Norm& op, const Normalisation& n, const std::vecto
   const auto count = static_cast<double>(n.size);
   if (op.kind != NormKind::rms)
     for (int64_t j = 0; j < n.size; ++j) sum += x[n.at(group, j)];
-  for (int64_t j = 0; j < n.size; ++j) squares += std::pow(x[n.at(group, j)] - sum / count, 2);
+  for (int64_t j = 0; j < n.size; ++j) {
+    const double deviation = x[n.at(group, j)] - sum / count;
+    squares += deviation * deviation;
+  }
   return {op.kind == NormKind::rms ? 0 : sum / count, squares / count};
 }
 
@@ -97,8 +105,10 @@ Result<Value> apply(const Activation& op, const Call& call) {
   const Value& x = call.operand(0);
   Value out = call.result();
   for (int64_t i = 0; i < out.size(); ++i) {
-    if (isFloat(x.dtype)) out.floats[i] = activate(op, x.floats[i]);
-    else out.ints[i] = std::max<int64_t>(x.ints[i], 0);  // relu is the only one on integers
+    if (isFloat(x.dtype))
+      out.floats[i] = activate(op, x.floats[i]);
+    else
+      out.ints[i] = std::max<int64_t>(x.ints[i], 0);  // relu is the only one on integers
   }
   return out;
 }
@@ -110,11 +120,14 @@ Result<Value> apply(const Norm& op, const Call& call) {
   const bool given = op.kind == NormKind::batch && call.operands.size() == 1 + affineCount + 2;
   const Value* weight = affineCount > 0 ? call.operands[1] : nullptr;
   const Value* bias = affineCount > 1 ? call.operands[2] : nullptr;
+  if (op.kind == NormKind::group && x.shape[1] % op.groups != 0)
+    return call.error("T0322", fmt::format("{} channels do not split into {} groups", x.shape[1], op.groups),
+                      "give a multiple of groups");
   const Normalisation n(op, x.shape);
   for (int64_t group = 0; group < n.groups; ++group) {
-    const Statistics statistics = given ? Statistics{call.operand(1 + affineCount).number(group),
-                                                     call.operand(2 + affineCount).number(group)}
-                                        : statisticsOf(op, n, x.floats, group);
+    const Statistics statistics =
+        given ? Statistics{call.operand(1 + affineCount).number(group), call.operand(2 + affineCount).number(group)}
+              : statisticsOf(op, n, x.floats, group);
     for (int64_t j = 0; j < n.size; ++j) {
       const int64_t at = n.at(group, j);
       double y = (x.floats[at] - statistics.mean) / std::sqrt(statistics.variance + op.eps);
@@ -141,7 +154,8 @@ Result<Value> apply(const CrossEntropy& op, const Call& call) {
     const double norm = top + std::log(exps);
     for (int64_t c = 0; c < classes; ++c) total += norm - x[c];
     const int64_t index = target.ints[row] < 0 ? target.ints[row] + classes : target.ints[row];
-    if (classes == 0) return call.error("T0321", "cross-entropy over no classes", "give the logits a class axis above 0");
+    if (classes == 0)
+      return call.error("T0321", "cross-entropy over no classes", "give the logits a class axis above 0");
     double loss = norm - x[std::clamp<int64_t>(index, 0, classes - 1)];
     if (op.smoothing != 0) loss = (1 - op.smoothing) * loss + op.smoothing * total / static_cast<double>(classes);
     sum += loss;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -120,8 +122,10 @@ Result<Value> apply(const MatMul& op, const Call& call) {
   const Value* bias = call.operands.size() > 2 ? call.operands[2] : nullptr;
   Value out = call.result();
   const Product product = productOf(op, a, b, call.shape);
-  if (isFloat(out.dtype)) multiply(product, a.floats, b.floats, bias ? &bias->floats : nullptr, out.floats);
-  else multiply(product, a.ints, b.ints, bias ? &bias->ints : nullptr, out.ints);
+  if (isFloat(out.dtype))
+    multiply(product, a.floats, b.floats, bias ? &bias->floats : nullptr, out.floats);
+  else
+    multiply(product, a.ints, b.ints, bias ? &bias->ints : nullptr, out.ints);
   wrapAll(out);
   return out;
 }
@@ -130,9 +134,14 @@ Result<Value> apply(const Conv& op, const Call& call) {
   const Value &x = call.operand(0), &w = call.operand(1);
   const Value* bias = call.operands.size() > 2 ? call.operands[2] : nullptr;
   Value out = call.result();
+  if (w.shape[0] % op.groups != 0)
+    return call.error("T0322", fmt::format("{} output channels do not split into {} groups", w.shape[0], op.groups),
+                      "give a multiple of groups");
   const Convolution convolution(op, x.shape, w.shape, call.shape);
-  if (isFloat(out.dtype)) convolve(convolution, x.floats, w.floats, bias ? &bias->floats : nullptr, out.floats);
-  else convolve(convolution, x.ints, w.ints, bias ? &bias->ints : nullptr, out.ints);
+  if (isFloat(out.dtype))
+    convolve(convolution, x.floats, w.floats, bias ? &bias->floats : nullptr, out.floats);
+  else
+    convolve(convolution, x.ints, w.ints, bias ? &bias->ints : nullptr, out.ints);
   wrapAll(out);
   return out;
 }
@@ -178,8 +187,10 @@ Result<Value> apply(const Attention& op, const Call& call) {
       scores[j] = dot * scale;
       if (op.causal && j > i) scores[j] = kHidden;
       if (!mask) continue;
-      if (isFloat(mask->dtype)) scores[j] += mask->floats[maskBase + j * maskStep];
-      else if (!mask->ints[maskBase + j * maskStep]) scores[j] = kHidden;
+      if (isFloat(mask->dtype))
+        scores[j] += mask->floats[maskBase + j * maskStep];
+      else if (!mask->ints[maskBase + j * maskStep])
+        scores[j] = kHidden;
     }
     softmaxRow(scores, op.safe);
     for (int64_t j = 0; j < s; ++j)

@@ -121,7 +121,8 @@ Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<Array>
     for (ValueId output : graph.outputs()) outputs.push_back(evaluation.output(output));
     return outputs;
   } catch (const std::bad_alloc&) {
-    return Diagnostic{"T0317", {}, fmt::format("graph @{} does not fit in memory", graph.name), "give smaller dimensions"};
+    return Diagnostic{
+        "T0317", {}, fmt::format("graph @{} does not fit in memory", graph.name), "give smaller dimensions"};
   }
 }
 

@@ -14,8 +14,8 @@ enum class EvalPrecision {
   eager,    // rounded to the op's own dtype after every op: what PyTorch does
 };
 
-/// The oracle: evaluates node after node, with loops anyone can check, in float64 or exact integers. Symbolic dimensions
-/// take their values from the inputs; a contradiction is a diagnostic. Outputs are rounded to their dtypes.
+/// The oracle: evaluates node after node, with loops anyone can check, in float64 or exact integers. Symbolic
+/// dimensions take their values from the inputs; a contradiction is a diagnostic. Outputs are rounded to their dtypes.
 Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<Array>& inputs,
                                     EvalPrecision precision = EvalPrecision::wide);
 

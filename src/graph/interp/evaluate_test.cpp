@@ -81,6 +81,8 @@ TEST(Evaluate, RefusesFoldsOfNothingAndReadsBeyond) {
   EXPECT_EQ(evaluate(graphOf(Slice{{2}, {2}}, {x}, {DType::f32, {2}}), {x}).error().code, "T0320");
   EXPECT_EQ(evaluate(graphOf(Reshape{}, {x}, {DType::f32, {3}}), {x}).error().code, "T0318");
   const Array index(DType::i64, {2, 1});
+  const Array wide(DType::i64, {5, 1}), narrow(DType::f32, {4, 1});
+  EXPECT_EQ(evaluate(graphOf(Gather{1}, {narrow, wide}, {DType::f32, {5, 1}}), {narrow, wide}).error().code, "T0322");
   EXPECT_EQ(evaluate(graphOf(Gather{1}, {empty, index}, {DType::f32, {2, 1}}), {empty, index}).error().code, "T0321");
 }
 
@@ -149,8 +151,9 @@ TEST(Evaluate, Elementwise) {
   expectResult(Select{}, {c, a, b}, array(DType::f32, {4}, {1, 1, -2, kInf}));
   expectResult(Select{}, {c, c, c}, array(DType::boolean, {4}, {1, 0, 1, 0}));
   // torch.clamp: NaN anywhere gives NaN; the upper bound wins.
-  expectResult(Clamp{}, {array(DType::f32, {4}, {kNaN, 1, 5, 1}), array(DType::f32, {4}, {0, kNaN, 3, 3}),
-                         array(DType::f32, {4}, {2, 2, 2, 2})},
+  expectResult(Clamp{},
+               {array(DType::f32, {4}, {kNaN, 1, 5, 1}), array(DType::f32, {4}, {0, kNaN, 3, 3}),
+                array(DType::f32, {4}, {2, 2, 2, 2})},
                array(DType::f32, {4}, {kNaN, kNaN, 2, 2}));
   expectResult(Clamp{}, {array(DType::i8, {1}, {-7}), array(DType::i8, {1}, {-3}), array(DType::i8, {1}, {2})},
                array(DType::i8, {1}, {-3}));
@@ -163,7 +166,8 @@ TEST(Evaluate, ShapeOps) {
   expectResult(Flip{{0, 1}}, {x}, array(DType::i32, {2, 3}, {5, 4, 3, 2, 1, 0}));
   expectResult(Slice{{1, 0}, {1, 2}}, {x}, array(DType::i32, {1, 2}, {3, 5}));
   expectResult(Slice{{2, 3}, {1, 1}}, {x}, array(DType::i32, {0, 0}, {}));
-  expectResult(Pad{{0, 1}, {1, -1}, Scalar::of(int64_t{9})}, {x}, array(DType::i32, {3, 3}, {9, 0, 1, 9, 3, 4, 9, 9, 9}));
+  expectResult(Pad{{0, 1}, {1, -1}, Scalar::of(int64_t{9})}, {x},
+               array(DType::i32, {3, 3}, {9, 0, 1, 9, 3, 4, 9, 9, 9}));
   expectResult(Pad{{0, -2}, {0, 0}, Scalar::of(int64_t{9})}, {x}, array(DType::i32, {2, 1}, {2, 5}));
   expectResult(Pad{{0, -4}, {0, 3}, Scalar::of(int64_t{9})}, {x}, array(DType::i32, {2, 2}, {9, 9, 9, 9}));
   expectResult(Concat{1}, {x, array(DType::i32, {2, 1}, {7, 8})}, array(DType::i32, {2, 4}, {0, 1, 2, 7, 3, 4, 5, 8}));

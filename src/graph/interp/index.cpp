@@ -21,11 +21,23 @@ Diagnostic emptyAxis(const Call& call) {
   return call.error("T0321", "reads from an axis of extent 0", "give the indexed axis an extent above 0");
 }
 
+/// Symbolic extents: no axis but `axis` of the index is larger than x's.
+Result<> checkAligned(const Call& call, const Extents& x, const Extents& index, Axis axis) {
+  for (size_t i = 0; i < x.size(); ++i)
+    if (static_cast<Axis>(i) != axis && index[i] > x[i])
+      return call.error("T0322",
+                        fmt::format("the index has extent {} on axis {}, where the tensor has {}", index[i], i, x[i]),
+                        "give dimensions under which the index is no larger");
+  return Unit{};
+}
+
 template <class T>
 T merge(ScatterKind kind, DType dtype, T old, T fresh) {
   const auto with = [&](BinaryKind binary) -> T {
-    if constexpr (std::is_same_v<T, double>) return evalBinary(binary, old, fresh);
-    else return evalBinary(binary, dtype, old, fresh);
+    if constexpr (std::is_same_v<T, double>)
+      return evalBinary(binary, old, fresh);
+    else
+      return evalBinary(binary, dtype, old, fresh);
   };
   switch (kind) {
     case ScatterKind::set: return fresh;
@@ -41,6 +53,7 @@ T merge(ScatterKind kind, DType dtype, T old, T fresh) {
 
 Result<Value> apply(const Gather& op, const Call& call) {
   const Value &x = call.operand(0), &index = call.operand(1);
+  TK_RETURN_IF_ERROR(checkAligned(call, x.shape, index.shape, op.axis));
   Value out = call.result();
   Extents strides = rowMajorStrides(x.shape);
   const int64_t count = x.shape[op.axis], step = std::exchange(strides[op.axis], 0);
@@ -76,6 +89,7 @@ Result<Value> apply(const IndexSelect& op, const Call& call) {
 Result<Value> apply(const Scatter& op, const Call& call) {
   const Value &index = call.operand(1), &source = call.operand(2);
   Value out = call.operand(0);
+  TK_RETURN_IF_ERROR(checkAligned(call, out.shape, index.shape, op.axis));
   Extents strides = rowMajorStrides(out.shape);
   const int64_t count = out.shape[op.axis], step = std::exchange(strides[op.axis], 0);
   onData(source, out, [&](const auto& from, auto& to) {

@@ -7,8 +7,8 @@
 #include "graph/interp/value.h"
 
 /// How each op is evaluated, by family: one overload of `apply` an op, so that the dispatch in evaluate.cpp does not
-/// compile while one is missing. Results are unrounded; `evaluate` rounds them as its precision asks, except that sources
-/// and casts give values their dtype can hold.
+/// compile while one is missing. Results are unrounded; `evaluate` rounds them as its precision asks, except that
+/// sources and casts give values their dtype can hold.
 namespace tokamak::interp {
 
 /// One node about to be evaluated.

@@ -51,6 +51,8 @@ int64_t extremePosition(const std::vector<T>& x, int64_t base, const std::vector
   return static_cast<int64_t>(best);
 }
 
+double square(double x) { return x * x; }
+
 double foldFloats(const Reduce& op, const std::vector<double>& x, int64_t base, const std::vector<int64_t>& offsets) {
   const auto count = static_cast<double>(offsets.size());
   double sum = 0, product = 1, squares = 0;
@@ -64,7 +66,7 @@ double foldFloats(const Reduce& op, const std::vector<double>& x, int64_t base, 
       return op.kind == ReduceKind::sum ? sum : sum / count;
     default:  // var, by two passes
       for (int64_t offset : offsets) sum += x[base + offset];
-      for (int64_t offset : offsets) squares += std::pow(x[base + offset] - sum / count, 2);
+      for (int64_t offset : offsets) squares += square(x[base + offset] - sum / count);
       return squares / std::max(count - static_cast<double>(op.correction), 0.0);
   }
 }
@@ -103,9 +105,12 @@ Result<Value> apply(const Reduce& op, const Call& call) {
     } else if (extreme || position) {
       const int64_t best = isFloat(x.dtype) ? extremePosition(x.floats, base, folding.offsets, greater)
                                             : extremePosition(x.ints, base, folding.offsets, greater);
-      if (position) out.ints[result] = best;
-      else if (isFloat(x.dtype)) out.floats[result] = x.floats[base + folding.offsets[best]];
-      else out.ints[result] = x.ints[base + folding.offsets[best]];
+      if (position)
+        out.ints[result] = best;
+      else if (isFloat(x.dtype))
+        out.floats[result] = x.floats[base + folding.offsets[best]];
+      else
+        out.ints[result] = x.ints[base + folding.offsets[best]];
     } else if (isFloat(x.dtype)) {
       out.floats[result] = foldFloats(op, x.floats, base, folding.offsets);
     } else {
@@ -138,8 +143,10 @@ void scanLine(const Scan& op, const std::vector<T>& x, std::vector<T>& values, s
       running = element;
       best = i;
     }
-    if (op.kind == ScanKind::argmax || op.kind == ScanKind::argmin) ints[base + i * stride] = best;
-    else values[base + i * stride] = running;
+    if (op.kind == ScanKind::argmax || op.kind == ScanKind::argmin)
+      ints[base + i * stride] = best;
+    else
+      values[base + i * stride] = running;
   }
 }
 
@@ -152,8 +159,10 @@ Result<Value> apply(const Scan& op, const Call& call) {
   Extents lines = x.shape;
   const int64_t count = std::exchange(lines[op.axis], 1);
   forEachOffset(lines, strides, 0, [&](int64_t, int64_t base) {
-    if (isFloat(x.dtype)) scanLine(op, x.floats, out.floats, out.ints, base, count, strides[op.axis]);
-    else scanLine(op, x.ints, out.ints, out.ints, base, count, strides[op.axis]);
+    if (isFloat(x.dtype))
+      scanLine(op, x.floats, out.floats, out.ints, base, count, strides[op.axis]);
+    else
+      scanLine(op, x.ints, out.ints, out.ints, base, count, strides[op.axis]);
   });
   return out;
 }

@@ -55,8 +55,10 @@ Result<Value> apply(const Iota& op, const Call& call) {
   Extents along(call.shape.size(), 0);
   along[op.axis] = 1;
   forEachOffset(call.shape, along, 0, [&](int64_t position, int64_t index) {
-    if (isFloat(out.dtype)) out.floats[position] = roundTo(out.dtype, static_cast<double>(index));
-    else out.ints[position] = wrapTo(out.dtype, index);
+    if (isFloat(out.dtype))
+      out.floats[position] = roundTo(out.dtype, static_cast<double>(index));
+    else
+      out.ints[position] = wrapTo(out.dtype, index);
   });
   return out;
 }
@@ -99,10 +101,12 @@ Result<Value> apply(const Slice& op, const Call& call) {
   int64_t base = 0;
   for (size_t i = 0; i < strides.size(); ++i) {
     const int64_t step = op.stride.empty() ? 1 : op.stride[i];
-    const int64_t last = start[i] + (call.shape[i] - 1) * step;
-    if (call.shape[i] > 0 && (start[i] < 0 || last >= x.shape[i]))
-      return call.error("T0320", fmt::format("slice reads elements {} to {} of axis {}, which has {}", start[i], last, i,
-                                             x.shape[i]),
+    if (call.shape[i] == 0) return out;
+    const bool startFits = start[i] >= 0 && start[i] < x.shape[i];
+    if (!startFits || call.shape[i] - 1 > (x.shape[i] - 1 - start[i]) / step)
+      return call.error("T0320",
+                        fmt::format("slice reads {} elements from {} in steps of {} of axis {}, which has {}",
+                                    call.shape[i], start[i], step, i, x.shape[i]),
                         "give dimensions under which the slice lies within its operand");
     base += start[i] * strides[i];
     strides[i] *= step;
@@ -122,7 +126,8 @@ Result<Value> apply(const Pad& op, const Call& call) {
   for (size_t i = 0; i < box.size(); ++i) {
     const int64_t first = std::max<int64_t>(0, -low[i]);  // of the operand's elements that remain
     const int64_t end = std::min(x.shape[i], call.shape[i] - low[i]);
-    box[i] = std::max<int64_t>(0, end - first);
+    box[i] = end - first;
+    if (box[i] <= 0) return out;
     fromBase += first * from[i];
     toBase += (first + low[i]) * to[i];
   }

@@ -48,8 +48,11 @@ inline void expectResult(Op op, const std::vector<Array>& operands, const Array&
   ASSERT_EQ(actual.shape(), expected.shape());
   for (int64_t i = 0; i < expected.size(); ++i) {
     const double e = expected.getDouble(i), a = actual.getDouble(i);
-    if (std::isfinite(e)) EXPECT_NEAR(a, e, isFloat(expected.dtype()) ? 2e-6 * (1 + std::abs(e)) : 0.0) << mnemonic(op) << " at " << i;
-    else EXPECT_TRUE(a == e || (std::isnan(a) && std::isnan(e))) << mnemonic(op) << " at " << i << ": " << a << ", not " << e;
+    if (std::isfinite(e))
+      EXPECT_NEAR(a, e, isFloat(expected.dtype()) ? 2e-6 * (1 + std::abs(e)) : 0.0) << mnemonic(op) << " at " << i;
+    else
+      EXPECT_TRUE(a == e || (std::isnan(a) && std::isnan(e)))
+          << mnemonic(op) << " at " << i << ": " << a << ", not " << e;
   }
 }
 

@@ -4,8 +4,10 @@ namespace tokamak::interp {
 
 Value::Value(DType dtype, Extents extents) : dtype(dtype), shape(std::move(extents)) {
   const auto count = static_cast<size_t>(countOf(shape));
-  if (isFloat(dtype)) floats.resize(count);
-  else ints.resize(count);
+  if (isFloat(dtype))
+    floats.resize(count);
+  else
+    ints.resize(count);
 }
 
 Value::Value(const Array& array) : Value(array.dtype(), array.shape()) {

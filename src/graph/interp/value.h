@@ -34,8 +34,10 @@ struct Value {
 /// Calls f(in's data, out's data) with the lists of doubles or of integers; both values are of one of these kinds.
 template <class F>
 void onData(const Value& in, Value& out, F&& f) {
-  if (isFloat(in.dtype)) f(in.floats, out.floats);
-  else f(in.ints, out.ints);
+  if (isFloat(in.dtype))
+    f(in.floats, out.floats);
+  else
+    f(in.ints, out.ints);
 }
 
 int64_t countOf(const Extents& shape);

@@ -8,7 +8,8 @@ namespace tokamak::interp {
 
 namespace {
 
-/// Splits the axes of an op over windows: `images` of the last k axes, which have extents `in` and, in the result, `out`.
+/// Splits the axes of an op over windows: `images` of the last k axes, which have extents `in` and, in the result,
+/// `out`.
 struct Planes {
   int64_t images = 1, inSize = 1, outSize = 1;
   Extents in, out, strides;
@@ -26,7 +27,8 @@ struct Planes {
 /// What a window has seen. Its members are those of the result of each PoolKind.
 template <class T>
 struct WindowFold {
-  T best = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  T best =
+      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   int64_t position = 0;
   int64_t inside = 0;
   T sum{};
@@ -41,9 +43,12 @@ struct WindowFold {
 template <class T>
 void store(PoolKind kind, const WindowFold<T>& fold, double count, int64_t at, std::vector<T>& values,
            std::vector<int64_t>& positions) {
-  if (kind == PoolKind::argmax) positions[at] = fold.position;
-  else if (kind == PoolKind::max) values[at] = fold.best;
-  else values[at] = static_cast<T>(static_cast<double>(fold.sum) / count);
+  if (kind == PoolKind::argmax)
+    positions[at] = fold.position;
+  else if (kind == PoolKind::max)
+    values[at] = fold.best;
+  else
+    values[at] = static_cast<T>(static_cast<double>(fold.sum) / count);
 }
 
 template <class T>
@@ -119,8 +124,10 @@ Result<Value> apply(const Pool& op, const Call& call) {
   const Value& x = call.operand(0);
   Value out = call.result();
   const Planes planes(x.shape, call.shape, op.window.size());
-  if (isFloat(x.dtype)) poolWindows(op, planes, x.floats, out.floats, out.ints);
-  else poolWindows(op, planes, x.ints, out.ints, out.ints);
+  if (isFloat(x.dtype))
+    poolWindows(op, planes, x.floats, out.floats, out.ints);
+  else
+    poolWindows(op, planes, x.ints, out.ints, out.ints);
   return out;
 }
 
@@ -130,8 +137,10 @@ Result<Value> apply(const AdaptivePool& op, const Call& call) {
   const Planes planes(x.shape, call.shape, static_cast<size_t>(op.spatial));
   if (planes.inSize == 0 && out.size() > 0)
     return call.error("T0319", "adaptive pooling of no elements", "give the pooled axes extents above 0");
-  if (isFloat(x.dtype)) poolAdaptively(op.kind, planes, x.floats, out.floats, out.ints);
-  else poolAdaptively(op.kind, planes, x.ints, out.ints, out.ints);
+  if (isFloat(x.dtype))
+    poolAdaptively(op.kind, planes, x.floats, out.floats, out.ints);
+  else
+    poolAdaptively(op.kind, planes, x.ints, out.ints, out.ints);
   return out;
 }
 
@@ -145,7 +154,8 @@ Result<Value> apply(const Resize& op, const Call& call) {
   std::vector<std::vector<Sample>> samples(k);
   for (size_t axis = 0; axis < k; ++axis)
     for (int64_t o = 0; o < planes.out[axis]; ++o)
-      samples[axis].push_back(sampleAt(op, op.scale.empty() ? 0 : op.scale[axis], o, planes.in[axis], planes.out[axis]));
+      samples[axis].push_back(
+          sampleAt(op, op.scale.empty() ? 0 : op.scale[axis], o, planes.in[axis], planes.out[axis]));
 
   int64_t at = 0;
   for (int64_t image = 0; image < planes.images; ++image)
