@@ -1,6 +1,16 @@
 # Tests that span folders. Unit tests stand beside their sources and are found by tokamak_folder.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
+# Random graphs, their inputs, the comparison of outputs and the shrinker: a library for whoever fuzzes.
+file(GLOB random_graph_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp)
+list(FILTER random_graph_sources EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
+add_library(tokamak_random_graph STATIC ${random_graph_sources})
+target_include_directories(tokamak_random_graph PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+target_link_libraries(tokamak_random_graph PUBLIC tokamak_graph)
+add_executable(random_graph_test ${PROJECT_SOURCE_DIR}/tests/fuzz/random_graph_test.cpp)
+target_link_libraries(random_graph_test PRIVATE tokamak_random_graph GTest::gtest GTest::gtest_main)
+gtest_discover_tests(random_graph_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
+
 # The sources of tests/FOLDER are one GoogleTest program, FOLDER_test.
 foreach(folder e2e golden errors)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <functional>
 #include <new>
-#include <optional>
 
 #include "graph/interp/ops.h"
+#include "graph/interp/perturb.h"
 
 namespace tokamak {
 
@@ -20,7 +21,14 @@ Result<Value> apply(const Input&, const Call& call) {
   failCheck("inputs are not evaluated", __FILE__, __LINE__, call.graph.label(call.id));
 }
 
+Result<Value> applyOp(const Call& call) {
+  return std::visit([&](const auto& op) { return apply(op, call); }, call.graph.node(call.id).op);
+}
+
 namespace {
+
+/// What is done to the exact result of a node before others read it.
+using Settle = std::function<void(const Call&, Value&)>;
 
 /// Bytes that tensors may take together: the machine's memory, at most 2^40.
 double memoryLimit() {
@@ -30,8 +38,12 @@ double memoryLimit() {
 
 class Evaluation {
  public:
-  Evaluation(const Graph& graph, EvalPrecision precision, DimBindings dims)
-      : graph_(graph), precision_(precision), dims_(std::move(dims)), values_(graph.size()), lastUse_(graph.size()) {
+  Evaluation(const Graph& graph, Settle settle, DimBindings dims)
+      : graph_(graph),
+        settle_(std::move(settle)),
+        dims_(std::move(dims)),
+        values_(graph.size()),
+        lastUse_(graph.size()) {
     for (size_t i = 0; i < graph.size(); ++i) {
       lastUse_[i] = i;
       for (ValueId operand : graph.nodes()[i].operands) lastUse_[operand.index] = i;
@@ -65,16 +77,10 @@ class Evaluation {
       call.shape.push_back(value);
     }
     TK_RETURN_IF_ERROR(checkMemory(call));
-    TK_TRY(Value value, std::visit([&](const auto& op) { return apply(op, call); }, node.op));
-    round(value);
+    TK_TRY(Value value, applyOp(call));
+    settle_(call, value);
     values_[id.index] = std::move(value);
     return Unit{};
-  }
-
-  void round(Value& value) const {
-    if (precision_ == EvalPrecision::wide || value.dtype == DType::f64) return;
-    const DType to = precision_ == EvalPrecision::compute ? computeType(value.dtype) : value.dtype;
-    for (double& element : value.floats) element = roundTo(to, element);
   }
 
   Result<Unit> checkMemory(const Call& call) const {
@@ -87,7 +93,7 @@ class Evaluation {
   }
 
   const Graph& graph_;
-  EvalPrecision precision_;
+  Settle settle_;
   DimBindings dims_;
   std::vector<Value> values_;
   std::vector<size_t> lastUse_;
@@ -105,16 +111,19 @@ Result<> checkDTypes(const Graph& graph, const std::vector<Array>& inputs) {
   return Unit{};
 }
 
-}  // namespace
-}  // namespace interp
+void round(EvalPrecision precision, Value& value) {
+  if (precision == EvalPrecision::wide || value.dtype == DType::f64) return;
+  const DType to = precision == EvalPrecision::compute ? computeType(value.dtype) : value.dtype;
+  for (double& element : value.floats) element = roundTo(to, element);
+}
 
-Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<Array>& inputs, EvalPrecision precision) {
+Result<std::vector<Array>> evaluateWith(const Graph& graph, const std::vector<Array>& inputs, Settle settle) {
   std::vector<std::vector<int64_t>> shapes;
   for (const Array& input : inputs) shapes.push_back(input.shape());
   TK_TRY(DimBindings dims, bindDims(graph, shapes));
-  TK_RETURN_IF_ERROR(interp::checkDTypes(graph, inputs));
+  TK_RETURN_IF_ERROR(checkDTypes(graph, inputs));
   try {
-    interp::Evaluation evaluation(graph, precision, std::move(dims));
+    Evaluation evaluation(graph, std::move(settle), std::move(dims));
     for (size_t i = 0; i < inputs.size(); ++i) evaluation.setInput(graph.inputs()[i], inputs[i]);
     TK_RETURN_IF_ERROR(evaluation.run());
     std::vector<Array> outputs;
@@ -124,6 +133,22 @@ Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<Array>
     return Diagnostic{
         "T0317", {}, fmt::format("graph @{} does not fit in memory", graph.name), "give smaller dimensions"};
   }
+}
+
+}  // namespace
+}  // namespace interp
+
+Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<Array>& inputs, EvalPrecision precision) {
+  return interp::evaluateWith(graph, inputs,
+                              [&](const interp::Call&, interp::Value& value) { interp::round(precision, value); });
+}
+
+Result<std::vector<Array>> evaluatePerturbed(const Graph& graph, const std::vector<Array>& inputs, uint64_t seed) {
+  interp::Perturbation perturbation(seed);
+  return interp::evaluateWith(graph, inputs, [&](const interp::Call& call, interp::Value& value) {
+    perturbation.disturb(call, value);
+    interp::round(EvalPrecision::compute, value);
+  });
 }
 
 }  // namespace tokamak

@@ -26,6 +26,9 @@ struct Call {
   Diagnostic error(std::string code, const std::string& message, std::string hint) const;
 };
 
+/// The node's own op on the call's operands.
+Result<Value> applyOp(const Call& call);
+
 Result<Value> apply(const Input&, const Call&);
 Result<Value> apply(const Constant&, const Call&);
 Result<Value> apply(const Full&, const Call&);
