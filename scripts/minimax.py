@@ -1,51 +1,41 @@
 #!/usr/bin/env python3
-"""Derives the coefficients in src/codegen/llvm/math.
+"""Derives the coefficients of the polynomials in src/codegen/llvm/math.
 
-    python scripts/minimax.py            # every fit, as C++ initialisers with interval and error
+    python scripts/minimax.py            # every fit: what, interval, error, coefficients (lowest power first)
     python scripts/minimax.py tanh erf   # those whose name contains one of the words
 
-Each fit approximates f on an interval by P(x) or P(x) / Q(x), Q(0) = 1, making the largest relative error smallest.
-The method is Lawson's: least squares on Chebyshev points whose weights grow where the error is large; a denominator
-enters linearised by the previous one. Coefficients are then rounded to the working precision one at a time, lowest
-power first, and the rest fitted again, so that later ones make up for the rounding of earlier ones.
+Each fit makes the largest weighted error of a polynomial on an interval smallest, by Lawson's method: least squares on
+Chebyshev points, whose weights grow where the error is large. The coefficients are then rounded to the working
+precision one at a time, lowest power first, and the rest fitted again, so that later ones make up for the rounding of
+earlier ones.
 
 Needs mpmath and numpy; gmpy2 makes it faster.
 """
 
 import sys
-from dataclasses import dataclass, field
-from typing import Callable
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import mpmath as mp
 import numpy as np
 
 mp.mp.dps = 50
 
+POINTS = 240
+ROUNDS = 60
+
 
 @dataclass
 class Fit:
+    """A polynomial P of `count` coefficients near f on [low, high]; its error is weight(x) (P(x) - f(x))."""
+
     name: str
-    f: Callable  # what P (or P / Q) approximates
+    f: Callable
     low: mp.mpf
     high: mp.mpf
-    p: int  # coefficients of P
-    q: int = 0  # coefficients of Q beyond the constant 1
-    bits: int = 24  # precision of the coefficients
-    scale: Callable = lambda x: 1  # error is weighted by this: 1 / final function for its relative error
-    fixed: list = field(default_factory=list)  # leading coefficients of P that are given
-    rounds: int = 60
-
-
-def round_to(value, bits):
-    if value == 0:
-        return mp.mpf(0)
-    with mp.workprec(bits):
-        return +value
-
-
-def chebyshev_points(fit, count):
-    k = [mp.cos(mp.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
-    return np.array([(fit.low + fit.high) / 2 + (fit.high - fit.low) / 2 * t for t in k], dtype=object)
+    count: int
+    weight: Callable
+    bits: int = 24
 
 
 def horner(coefficients, x):
@@ -56,105 +46,155 @@ def horner(coefficients, x):
 
 
 class Solver:
-    def __init__(self, fit, count=240):
-        self.fit = fit
-        self.x = chebyshev_points(fit, count)
+    def __init__(self, fit):
+        nodes = [mp.cos(mp.pi * (2 * i + 1) / (2 * POINTS)) for i in range(POINTS)]
+        self.x = np.array([(fit.low + fit.high) / 2 + (fit.high - fit.low) / 2 * t for t in nodes], dtype=object)
         self.f = np.array([fit.f(x) for x in self.x], dtype=object)
-        self.s = np.array([mp.mpf(1) * fit.scale(x) for x in self.x], dtype=object)
-        powers = max(fit.p, fit.q + 1)
-        self.powers = [np.array([x**k for x in self.x], dtype=object) for k in range(powers)]
+        self.weight = np.array([mp.mpf(1) * fit.weight(x) for x in self.x], dtype=object)
+        self.columns = [self.weight * self.x**k for k in range(fit.count)]
 
-    def error(self, p, q):
-        denominator = horner(q, self.x)
-        return self.s * (horner(p, self.x) / denominator - self.f)
+    def error(self, p):
+        return max(abs(self.weight * (horner(p, self.x) - self.f)))
 
-    def solve(self, known_p, known_q, rounds):
-        """Best P and Q given the leading coefficients of each."""
-        fit = self.fit
-        free_p, free_q = range(len(known_p), fit.p), range(len(known_q), fit.q + 1)
-        weight = np.array([mp.mpf(1)] * len(self.x), dtype=object)
-        old_q = np.array([mp.mpf(1)] * len(self.x), dtype=object)
-        best = None
-        for _ in range(rounds if len(free_p) + len(free_q) > 0 else 0):
-            factor = self.s / old_q
-            columns = [factor * self.powers[k] for k in free_p] + [-factor * self.f * self.powers[k] for k in free_q]
-            target = factor * (self.f * horner(known_q, self.x) - horner(known_p, self.x))
-            matrix, right = mp.matrix(len(columns)), mp.matrix(len(columns), 1)
-            for i, a in enumerate(columns):
-                aw = a * weight
-                right[i] = (aw * target).sum()
-                for j in range(i, len(columns)):
-                    matrix[i, j] = matrix[j, i] = (aw * columns[j]).sum()
-            solution = list(mp.lu_solve(matrix, right))
-            p = known_p + solution[: len(free_p)]
-            q = known_q + solution[len(free_p) :]
-            error = abs(self.error(p, q))
-            worst = max(error)
-            if best is None or worst < best[0]:
-                best = (worst, p, q)
-            old_q = horner(q, self.x)
-            weight = weight * error
-            weight = weight / weight.sum()
-        if best is None:
-            return max(abs(self.error(known_p, known_q))), known_p, known_q
+    def solve(self, known):
+        """The best coefficients that begin with `known`."""
+        columns = self.columns[len(known) :]
+        if not columns:
+            return known
+        target = self.weight * (self.f - horner(known, self.x))
+        lawson = np.array([mp.mpf(1)] * POINTS, dtype=object)
+        best, best_error = known, mp.inf
+        for _ in range(ROUNDS):
+            weighted = [column * lawson for column in columns]
+            matrix = mp.matrix([[(a * b).sum() for b in columns] for a in weighted])
+            right = mp.matrix([(a * target).sum() for a in weighted])
+            p = known + list(mp.lu_solve(matrix, right))
+            error = abs(self.weight * (horner(p, self.x) - self.f))
+            if max(error) < best_error:
+                best, best_error = p, max(error)
+            lawson = lawson * error
+            lawson = lawson / lawson.sum()
         return best
+
+
+def rounded(value, bits):
+    with mp.workprec(bits):
+        return +value
 
 
 def run(fit):
     solver = Solver(fit)
-    ideal, p, q = solver.solve([mp.mpf(c) for c in fit.fixed], [mp.mpf(1)], fit.rounds)
-    known_p, known_q = [mp.mpf(c) for c in fit.fixed], [mp.mpf(1)]
-    while len(known_q) <= fit.q:  # the denominator first: P can then absorb its rounding linearly
-        known_q.append(round_to(q[len(known_q)], fit.bits))
-        _, p, q = solver.solve(known_p, known_q, fit.rounds // 3)
-    while len(known_p) < fit.p:
-        known_p.append(round_to(p[len(known_p)], fit.bits))
-        worst, p, q = solver.solve(known_p, known_q, fit.rounds // 3)
-    worst = max(abs(solver.error(known_p, known_q)))
-    digits = 9 if fit.bits == 24 else 17
-    show = lambda c: ", ".join(mp.nstr(v, digits) for v in c)
-    print(f"// {fit.name} on [{mp.nstr(fit.low, 6)}, {mp.nstr(fit.high, 6)}]: "
-          f"relative error 2^{mp.nstr(mp.log(worst, 2), 4)} (before rounding 2^{mp.nstr(mp.log(ideal, 2), 4)})")
-    print(f"P = {{{show(known_p)}}}")
-    if fit.q:
-        print(f"Q = {{{show(known_q)}}}")
-    sys.stdout.flush()
+    p = solver.solve([])
+    ideal = solver.error(p)
+    for k in range(fit.count):
+        p = solver.solve([*p[:k], rounded(p[k], fit.bits)])
+    after, before = (mp.nstr(mp.log(e, 2), 4) for e in (solver.error(p), ideal))
+    interval = f"[{mp.nstr(fit.low, 6)}, {mp.nstr(fit.high, 6)}]"
+    print(f"{fit.name} on {interval}: error 2^{after}, before rounding 2^{before}")
+    print("  {" + ", ".join(mp.nstr(c, 9 if fit.bits == 24 else 17) for c in p) + "}", flush=True)
 
 
 def odd(function):
-    """P with function(x) = x + x^3 P(x^2); the argument is y = x^2."""
-    return dict(f=lambda y: (function(mp.sqrt(y)) - mp.sqrt(y)) / mp.sqrt(y) ** 3,
-                scale=lambda y: mp.sqrt(y) ** 3 / function(mp.sqrt(y)))
+    """function(x) = x + x^3 P(x^2), by the argument y = x^2."""
+    root = mp.sqrt
+    return {
+        "f": lambda y: (function(root(y)) - root(y)) / root(y) ** 3,
+        "weight": lambda y: root(y) ** 3 / function(root(y)),
+    }
 
 
-def ratio(function):
-    """P / Q with function(x) = x P(x^2) / Q(x^2)."""
-    return dict(f=lambda y: function(mp.sqrt(y)) / mp.sqrt(y), scale=lambda y: mp.sqrt(y) / function(mp.sqrt(y)))
+def erf_point(k, step):
+    """erf a / a around a = k step, by the distance from there; an even function around zero."""
+    centre = k * step
+
+    def f(t):
+        return mp.erf(centre + t) / (centre + t) if centre + t else 2 / mp.sqrt(mp.pi)
+
+    reach = step / 2 + mp.mpf("0.001")
+    return Fit(f"erf table, point {k}", f, -reach if k else mp.mpf(0), reach, 6, lambda t: 1 / f(t))
 
 
-TINY = mp.mpf("1e-12")
-HALF_LN2 = mp.log(2) / 2 * (1 + mp.mpf(2) ** -10)
-QUARTER_PI = mp.pi / 4 + mp.mpf("0.01")
+def erfc_scaled(t):
+    """exp(x^2) erfc(x) (x + 2) by t = (x - 2) / (x + 2)."""
+    x = 2 * (1 + t) / (1 - t)
+    return (x + 2) * mp.erfc(x) * mp.exp(x * x)
 
-FITS = [
-    Fit("expm1(r) = r + r^2 P(r), degree 5", lambda r: (mp.expm1(r) - r) / r**2, -HALF_LN2, HALF_LN2, 4,
-        scale=lambda r: r**2 / mp.expm1(r)),
-    Fit("expm1(r) = r + r^2 P(r)", lambda r: (mp.expm1(r) - r) / r**2, -HALF_LN2, HALF_LN2, 5,
-        scale=lambda r: r**2 / mp.expm1(r)),
-    Fit("exp2(r) = 1 + r P(r)", lambda r: (mp.mpf(2) ** r - 1) / r, mp.mpf("-0.501"), mp.mpf("0.501"), 6,
-        scale=lambda r: r / mp.mpf(2) ** r),
-    Fit("log1p(f) = f + f^2 P(f)", lambda f: (mp.log1p(f) - f) / f**2, mp.mpf("-0.25"), mp.mpf("0.5"), 9,
-        scale=lambda f: f**2 / mp.log1p(f)),
-    Fit("sin(r) = r + r^3 P(r^2)", low=TINY, high=QUARTER_PI**2, p=3, **odd(mp.sin)),
-    Fit("cos(r) = 1 - r^2 / 2 + r^4 P(r^2)", lambda y: (mp.cos(mp.sqrt(y)) - 1 + y / 2) / y**2, TINY, QUARTER_PI**2, 3,
-        scale=lambda y: y**2 / mp.cos(mp.sqrt(y))),
-    Fit("tan(r) = r + r^3 P(r^2)", low=TINY, high=QUARTER_PI**2, p=6, **odd(mp.tan)),
-    Fit("asin(x) = x + x^3 P(x^2)", low=TINY, high=mp.mpf("0.25"), p=5, **odd(mp.asin)),
-    Fit("atan(x) = x + x^3 P(x^2)", low=TINY, high=mp.mpf(1), p=8, **odd(mp.atan)),
-    Fit("sinh(x) = x + x^3 P(x^2)", low=TINY, high=mp.mpf(1), p=3, **odd(mp.sinh)),
-]
+
+def log_by_quotient(z):
+    """(log(1 + f) - 2 s) / s^3 by z = s^2, s = f / (2 + f)."""
+    s = mp.sqrt(z)
+    return (2 * mp.atanh(s) - 2 * s) / s**3
+
+
+def fits():
+    tiny = mp.mpf("1e-12")
+    one = mp.mpf(1)
+    half_ln2 = mp.log(2) / 2 * (1 + mp.mpf(2) ** -10)
+    quarter_pi = (mp.pi / 4 + mp.mpf("0.01")) ** 2
+    expm1_tail = {"f": lambda r: (mp.expm1(r) - r) / r**2, "weight": lambda r: r**2 / mp.expm1(r)}
+    erf_tail = {
+        "f": lambda y: mp.erf(mp.sqrt(y)) / mp.sqrt(y) - 1,
+        "weight": lambda y: mp.sqrt(y) / mp.erf(mp.sqrt(y)),
+    }
+    log_erfc = {"f": lambda x: -mp.log(mp.erfc(x)), "weight": mp.erfc}
+
+    # exp.cpp
+    yield Fit("expm1(r) = r + r^2 P(r), f32", low=-half_ln2, high=half_ln2, count=5, **expm1_tail)
+    yield Fit("expm1(r) = r + r^2 P(r), f64", low=-half_ln2, high=half_ln2, count=11, bits=53, **expm1_tail)
+    yield Fit("exp2(r) = 1 + r P(r)", lambda r: (2**r - 1) / r, -0.501 * one, 0.501 * one, 6, lambda r: r / 2**r)
+    # log.cpp
+    yield Fit(
+        "log1p(f) = f + f^2 P(f)",
+        lambda f: (mp.log1p(f) - f) / f**2,
+        -0.25 * one,
+        0.5 * one,
+        9,
+        lambda f: f**2 / mp.log1p(f),
+    )
+    yield Fit(
+        "log(1 + f) = 2 s + s^3 P(s^2), f64",
+        log_by_quotient,
+        tiny,
+        mp.mpf("0.04"),
+        7,
+        lambda z: mp.sqrt(z) ** 3 / (2 * mp.atanh(mp.sqrt(z))),
+        bits=53,
+    )
+    # trig.cpp, inverse_trig.cpp
+    yield Fit("sin(r) = r + r^3 P(r^2)", low=tiny, high=quarter_pi, count=3, **odd(mp.sin))
+    yield Fit(
+        "cos(r) = 1 - r^2 / 2 + r^4 P(r^2)",
+        lambda y: (mp.cos(mp.sqrt(y)) - 1 + y / 2) / y**2,
+        tiny,
+        quarter_pi,
+        3,
+        lambda y: y**2 / mp.cos(mp.sqrt(y)),
+    )
+    yield Fit("tan(r) = r + r^3 P(r^2)", low=tiny, high=quarter_pi, count=6, **odd(mp.tan))
+    yield Fit("asin(x) = x + x^3 P(x^2)", low=tiny, high=one / 4, count=5, **odd(mp.asin))
+    yield Fit("atan(x) = x + x^3 P(x^2)", low=tiny, high=one, count=8, **odd(mp.atan))
+    # hyperbolic.cpp
+    yield Fit("sinh(x) = x + x^3 P(x^2)", low=tiny, high=one, count=3, **odd(mp.sinh))
+    # error_function.cpp
+    yield Fit("erf(x) = x + x P(x^2), f32", low=tiny, high=one, count=7, **erf_tail)
+    yield Fit("erf(x) = x + x P(x^2), f64", low=tiny, high=one, count=12, bits=53, **erf_tail)
+    yield Fit("erfc(x) = exp(-P(x)), f32", low=one, high=mp.mpf("3.95"), count=7, **log_erfc)
+    yield Fit("erfc(x) = exp(-P(x)), f64", low=one, high=mp.mpf(6), count=19, bits=53, **log_erfc)
+    yield Fit(
+        "erfc(x) = exp(-x^2) P(t) / (x + 2)",
+        erfc_scaled,
+        -one,
+        mp.mpf("8.2") / mp.mpf("12.2"),
+        11,
+        lambda t: 1 / erfc_scaled(t),
+        bits=53,
+    )
+    for k in range(16):
+        yield erf_point(k, mp.mpf(17) / 64)
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
-    for fit in FITS:
+    for fit in fits():
         if not words or any(word in fit.name for word in words):
             run(fit)

@@ -96,8 +96,10 @@ bool hasAvx512(Expr x) {
   unsigned bits = x.lanes() * x.type()->getScalarSizeInBits();
   if (bits != 128 && bits != 256 && bits % 512 != 0) return false;
   llvm::Function* function = x.builder().GetInsertBlock()->getParent();
-  llvm::StringRef features = function->getFnAttribute("target-features").getValueAsString();
-  return features.contains("+avx512f") && features.contains("+avx512vl") && features.contains("+avx512dq");
+  llvm::SmallVector<llvm::StringRef, 128> features;
+  function->getFnAttribute("target-features").getValueAsString().split(features, ',');
+  return llvm::all_of(std::array<llvm::StringRef, 3>{"+avx512f", "+avx512vl", "+avx512dq"},
+                      [&](llvm::StringRef needed) { return llvm::is_contained(features, needed); });
 }
 
 Expr hardwareScale(Expr x, Expr n) { return apply({scale}, {x, n}); }

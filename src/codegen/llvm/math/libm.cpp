@@ -12,11 +12,14 @@
 namespace tokamak::codegen::math {
 namespace {
 
-using Unary = double (*)(double);
-using Binary = double (*)(double, double);
+template <class R, class... Arguments>
+LibmFunction entry(std::string_view name, R (*f)(Arguments...)) {
+  return {name, reinterpret_cast<void*>(f)};
+}
 
-LibmFunction unary(std::string_view name, Unary f) { return {name, reinterpret_cast<void*>(f)}; }
-LibmFunction binary(std::string_view name, Binary f) { return {name, reinterpret_cast<void*>(f)}; }
+/// Double to double, by the name that is also the name in namespace std.
+#define TK_UNARY(name) entry<double, double>(#name, std::name)
+#define TK_BINARY(name) entry<double, double, double>(#name, std::name)
 
 /// Declared as a pure function of its arguments, so that the optimiser may move or drop a call.
 llvm::FunctionCallee declare(llvm::Module& module, std::string_view name, size_t arity) {
@@ -34,12 +37,17 @@ llvm::FunctionCallee declare(llvm::Module& module, std::string_view name, size_t
 
 std::span<const LibmFunction> libmFunctions() {
   static const std::array functions = {
-      unary("exp", std::exp),     unary("exp2", std::exp2),   unary("expm1", std::expm1),  unary("log", std::log),
-      unary("log2", std::log2),   unary("log10", std::log10), unary("log1p", std::log1p),  unary("sin", std::sin),
-      unary("cos", std::cos),     unary("tan", std::tan),     unary("asin", std::asin),    unary("acos", std::acos),
-      unary("atan", std::atan),   unary("sinh", std::sinh),   unary("cosh", std::cosh),    unary("tanh", std::tanh),
-      unary("asinh", std::asinh), unary("acosh", std::acosh), unary("atanh", std::atanh),  unary("erf", std::erf),
-      unary("erfc", std::erfc),   binary("pow", std::pow),    binary("atan2", std::atan2), binary("fmod", std::fmod)};
+      // clang-format off
+      TK_UNARY(exp), TK_UNARY(exp2), TK_UNARY(expm1), TK_UNARY(log), TK_UNARY(log2), TK_UNARY(log10), TK_UNARY(log1p),
+      TK_UNARY(sin), TK_UNARY(cos), TK_UNARY(tan), TK_UNARY(asin), TK_UNARY(acos), TK_UNARY(atan),
+      TK_UNARY(sinh), TK_UNARY(cosh), TK_UNARY(tanh), TK_UNARY(asinh), TK_UNARY(acosh), TK_UNARY(atanh),
+      TK_UNARY(erf), TK_UNARY(erfc), TK_BINARY(pow), TK_BINARY(atan2), TK_BINARY(fmod),
+      // A target without fused multiply-add or rounding instructions calls these.
+      TK_UNARY(floor), TK_UNARY(trunc), entry<float, float>("floorf", std::floor),
+      entry<float, float>("truncf", std::trunc), entry<double, double, double, double>("fma", std::fma),
+      entry<float, float, float, float>("fmaf", std::fma),
+      // clang-format on
+  };
   return functions;
 }
 

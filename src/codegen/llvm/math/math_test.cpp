@@ -151,9 +151,7 @@ TEST_P(UnaryMath, FloatsAreWithinFourUlpOnEveryTarget) {
 TEST_P(UnaryMath, AnyNumberOfLanes) {
   std::vector<float> inputs = samples<float>(2'000, 5);
   for (MathTarget target : targets()) {
-    for (unsigned lanes : {1u, 4u, 64u}) {
-      checkUnary<float>(GetParam(), {.lanes = lanes, .target = target}, inputs);
-    }
+    for (unsigned lanes : {1u, 4u, 64u}) { checkUnary<float>(GetParam(), {.lanes = lanes, .target = target}, inputs); }
   }
 }
 
