@@ -15,6 +15,13 @@ bool servedByLibrary(const Graph& graph, ValueId product, const FusionOptions& o
     const bool gemv = node.type.rank() >= 2 && node.type.shape[node.type.rank() - 2].is(1) && !op->transposeA && op->transposeB;
     return !gemv;
   }
+  // Windows that lie wholly in the padding are beyond what the library is asked for.
+  const auto& op = std::get<Conv>(node.op);
+  const Shape& weights = graph.type(node.operands[1]).shape;
+  for (size_t s = 0; s < op.stride.size(); ++s) {
+    const auto taps = weights[2 + s].constant();
+    if (!taps || op.low[s] > op.dilation[s] * (*taps - 1) || op.high[s] > op.dilation[s] * (*taps - 1)) return false;
+  }
   return true;
 }
 

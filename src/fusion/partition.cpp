@@ -96,7 +96,8 @@ Decision Partition::admits(size_t d, ValueId v, const Source& source, std::strin
     return no("own-kernel", fmt::format("{} is {}, which has a kernel of its own", label, mnemonic(node.op)));
   if (isFold(node.op)) {
     const auto& axes = std::get<Reduce>(node.op).axes;
-    if (source.path != PathKind::identity || !full) return no("not-point-by-point", fmt::format("{} does not fold {} as it lies", label, from));
+    if (source.path != PathKind::identity || !full || !(graph_.type(node.operands[0]).shape == draft.domain))
+      return no("not-point-by-point", fmt::format("{} does not fold {} as it lies", label, from));
     if (draft.kind == RegionKind::scan) return no("scan-then-fold", fmt::format("{} folds the scan {}", label, from));
     if (draft.kind == RegionKind::reduce && draft.folded != axes)
       return no("folds-differ", fmt::format("reduce declined: {} folds other axes than the folds of {}", label, from));
@@ -107,10 +108,9 @@ Decision Partition::admits(size_t d, ValueId v, const Source& source, std::strin
     return Decision::yes();
   }
   if (std::holds_alternative<Scan>(node.op)) {
-    const auto& scan = std::get<Scan>(node.op);
-    if (source.path != PathKind::identity || !full) return no("not-point-by-point", fmt::format("{} does not run along {} as it lies", label, from));
+    if (source.path != PathKind::identity || !full || !(node.type.shape == draft.domain))
+      return no("not-point-by-point", fmt::format("{} does not run along {} as it lies", label, from));
     if (draft.kind != RegionKind::pointwise) return no("one-scan", fmt::format("{} runs along an axis of a region that folds", label));
-    (void)scan;
     *rule = "scan-producer";
     return Decision::yes();
   }

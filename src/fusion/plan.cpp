@@ -215,9 +215,8 @@ class Planner {
       seen.push_back(x);
       const Node& node = graph_.node(x);
       if (parts_.stored[x.index]) {
-        if (graph_.type(x).elements().is(1)) continue;
-        bytes += bytesOf(x);
         if (parts_.draftOf[x.index] >= 0) cone.push_back(parts_.draftOf[x.index]);
+        if (!graph_.type(x).elements().is(1)) bytes += bytesOf(x);
         continue;
       }
       if (!isElementwise(node.op) && !parts_.isView[x.index] && !isFree(node.op)) return false;

@@ -74,7 +74,8 @@ class MatMulLoops {
       overVectors(l_.e, vectors, w_.i64(0), 0, w_.dim(depth_), [&](const Index& k, const At& lanes) {
         const ExprId x = operand(false, index_[rank_ - 2], k, lanes), y = operand(true, k, index_[rank_ - 1], lanes);
         const kernel::VarId acc = lanes.lanes == vectors.wide ? wide : narrow;
-        w_.assign(acc, w_.add(w_.get(acc), w_.splat(w_.mul(x, y), lanes.lanes)));
+        const ExprId next = w_.add(w_.get(acc), w_.splat(w_.mul(x, y), lanes.lanes));
+        w_.assign(acc, lanes.tail ? w_.select(lanes.tail, next, w_.get(acc)) : next);
       });
       const ExprId sum = w_.let("sum", w_.add(w_.fold(BinaryKind::add, w_.get(wide)), w_.fold(BinaryKind::add, w_.get(narrow))));
       const At at{index_, 1, {}, {}};

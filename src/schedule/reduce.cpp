@@ -28,6 +28,25 @@ Decision FoldAxes::accepts(const Graph& graph, const Region& region) const {
   return Decision::yes();
 }
 
+/// Values after the folds see the kept axes only; what they load must move with the collapsed axes as well.
+static void addKeptAccesses(const Lowering& l, const std::vector<bool>& stop, AccessMap& accesses) {
+  std::vector<size_t> axes;
+  Shape kept;
+  for (size_t i = 0; i < l.region.domain.size(); ++i)
+    if (std::find(l.region.folded.begin(), l.region.folded.end(), Axis(i)) == l.region.folded.end()) axes.push_back(i), kept.push_back(l.region.domain[i]);
+  std::vector<ValueId> roots;
+  for (ValueId v : l.region.nodes)
+    if (!stop[v.index] && l.graph.type(v).shape == kept) roots.push_back(v);
+  const AccessMap inner = mapAccesses(l.graph, kept, roots, [&](ValueId v) { return stop[v.index]; });
+  for (const Access& access : inner.loads) {
+    Access wide{access.value, std::vector<Dim>(l.region.domain.size(), Dim(0)), std::vector<bool>(l.region.domain.size(), false), access.offset, access.masked};
+    for (size_t k = 0; k < axes.size(); ++k) wide.stride[axes[k]] = access.stride[k], wide.opaque[axes[k]] = access.opaque[k];
+    accesses.loads.push_back(std::move(wide));
+  }
+  for (size_t k = 0; k < axes.size(); ++k)
+    if (inner.pinned[k]) accesses.pinned[axes[k]] = true;
+}
+
 FoldDomain foldDomain(const Lowering& l) {
   const Region& region = l.region;
   std::vector<ValueId> roots;
@@ -39,6 +58,7 @@ FoldDomain foldDomain(const Lowering& l) {
   for (ValueId v : region.nodes)
     if (opAs<Reduce>(l.graph, v)) stop[v.index] = true;
   AccessMap accesses = mapAccesses(l.graph, region.domain, roots, [&](ValueId v) { return stop[v.index]; });
+  addKeptAccesses(l, stop, accesses);
   std::vector<bool> isFolded(region.domain.size(), false), cut(region.domain.size(), false);
   for (Axis a : region.folded) isFolded[a] = true;
   for (size_t i = 1; i < cut.size(); ++i) cut[i] = isFolded[i] != isFolded[i - 1];

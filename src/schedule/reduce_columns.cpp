@@ -15,8 +15,7 @@ class ColumnSweeps {
   ColumnSweeps(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases, std::vector<Index> index, At lanes)
       : l_(l), domain_(domain), plan_(plan), phases_(phases), index_(std::move(index)), lanes_(std::move(lanes)) {
     for (const Sweep& sweep : phases.sweeps)
-      for (ValueId v : sweep.keeps)
-        columns_[v.index] = l.w.local("columns", computeType(l.graph.type(v).dtype), domain.foldedCount * Dim(lanes_.lanes));
+      for (ValueId v : sweep.keeps) l.e.unbind(v), columns_[v.index] = l.w.local("columns", computeType(l.graph.type(v).dtype), domain.foldedCount * Dim(lanes_.lanes));
   }
 
   void run() {
@@ -36,7 +35,6 @@ class ColumnSweeps {
     At at = place();
     const At whole{at.index, at.lanes, at.mask, {}};
     for (ValueId v : sweep.keeps) {
-      l_.e.unbind(v);
       l_.e.storeFlat(columns_.at(v.index), slot(position), whole, l_.e.value(v, at), computeType(l_.graph.type(v).dtype));
     }
     for (size_t k = 0; k < sweep.folds.size(); ++k)

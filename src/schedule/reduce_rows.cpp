@@ -15,8 +15,7 @@ class RowSweeps {
       : l_(l), domain_(domain), plan_(plan), phases_(phases), index_(domain.groups.size()) {
     for (size_t k = 0; k < domain.keptGroups.size(); ++k) index_[domain.keptGroups[k]] = kept[k];
     for (const Sweep& sweep : phases.sweeps)
-      for (ValueId v : sweep.keeps)
-        rows_[v.index] = l.w.local("row", computeType(l.graph.type(v).dtype), domain.foldedCount);
+      for (ValueId v : sweep.keeps) l.e.unbind(v), rows_[v.index] = l.w.local("row", computeType(l.graph.type(v).dtype), domain.foldedCount);
   }
 
   void run() {
@@ -48,7 +47,6 @@ class RowSweeps {
     at.index = domainIndex(m, l_.region.domain.size(), domain_.groups, index_);
     const Index position = m.add(offset, j);
     for (ValueId v : sweep.keeps) {
-      l_.e.unbind(v);
       l_.e.storeFlat(rows_.at(v.index), position, at, l_.e.value(v, at), computeType(l_.graph.type(v).dtype));
     }
     for (size_t k = 0; k < sweep.folds.size(); ++k)
