@@ -17,7 +17,7 @@ foreach(folder e2e golden errors)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
   if(sources)
     add_executable(${folder}_test ${sources})
-    target_link_libraries(${folder}_test PRIVATE tokamak_driver nlohmann_json::nlohmann_json GTest::gtest
+    target_link_libraries(${folder}_test PRIVATE tokamak_driver tokamak_random_graph nlohmann_json::nlohmann_json GTest::gtest
                                                  GTest::gtest_main)
     target_compile_definitions(${folder}_test PRIVATE TOKAMAK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     gtest_discover_tests(${folder}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 120

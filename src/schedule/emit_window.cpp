@@ -176,7 +176,9 @@ ExprId Emitter::resize(ValueId v, const Resize& op, const At& at) {
       source[s].low = w.let("near", w.binary(BinaryKind::min, i, last));
       continue;
     }
-    ExprId real = op.alignCorners ? w.mul(here, scale) : w.sub(w.mul(w.add(here, number(0.5)), scale), number(0.5));
+    // The product is positive as it is; taking its magnitude keeps it from contracting with the subtraction, by which a weight
+    // of zero would become a tiny one.
+    ExprId real = op.alignCorners ? w.mul(here, scale) : w.sub(w.unary(UnaryKind::abs, w.mul(w.add(here, number(0.5)), scale)), number(0.5));
     if (!op.alignCorners) real = w.binary(BinaryKind::max, real, number(0));
     real = w.let("real", real);
     const ExprId low = w.let("low", w.binary(BinaryKind::min, w.convert(w.unary(UnaryKind::floor, real), DType::i64), last));

@@ -31,12 +31,14 @@ constexpr double erfSpacing = 17.0 / 64.0;
 /// erf of |x| <= 3.96 by one table look-up within registers for each power.
 Expr erfByTable(Expr x) {
   constexpr double big = 0x1.8p23;
-  Expr a = atMost(abs(x), 3.96);
+  Expr whole = abs(x);
+  Expr a = atMost(whole, 3.96);
   Expr sum = fma(a, 1.0 / erfSpacing, big);
   Expr t = fma(sum - big, -erfSpacing, a);
   Expr p = hardwareLookUp(erfTable[5], asInteger(sum));
   for (int power = 4; power >= 0; --power) p = fma(p, t, hardwareLookUp(erfTable[power], asInteger(sum)));
-  return copySign(atMost(p * a, 1.0), x);
+  // From here on erf rounds to one, which casts to integers rely on.
+  return copySign(select(like(whole, 3.92) < whole, 1.0, atMost(p * a, 1.0)), x);
 }
 
 /// erf by two polynomials.
