@@ -46,8 +46,8 @@ class OneDnnLibrary final : public Library {
   Decision available() const override { return Decision::yes(); }
   std::string version() const override { return lib_->api->version(); }
   std::string path() const override { return lib_->api->path; }
-  Decision accepts(const MatMulDesc& desc) const override { return OneDnnMatMul::accepts(lib_, desc); }
-  Decision accepts(const ConvDesc& desc) const override { return OneDnnConv::accepts(lib_, desc); }
+  Decision accepts(const MatMulDesc& desc) const override { return remembered<OneDnnMatMul>(matmuls_, desc); }
+  Decision accepts(const ConvDesc& desc) const override { return remembered<OneDnnConv>(convs_, desc); }
   Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc& desc) const override {
     return std::shared_ptr<const MatMulCall>(std::make_shared<OneDnnMatMul>(lib_, desc));
   }
@@ -56,7 +56,19 @@ class OneDnnLibrary final : public Library {
   }
 
  private:
+  /// Planners ask the same for every layer of a model.
+  template <class Call, class Desc>
+  Decision remembered(const Recent<Desc, Decision>& decisions, const Desc& desc) const {
+    if (const auto known = decisions.find(desc)) return *known;
+    Decision decision = Call::accepts(lib_, desc);
+    decisions.insert(desc, std::make_shared<const Decision>(decision));
+    return decision;
+  }
+
+  static constexpr int kDecisions = 128;
   std::shared_ptr<const OneDnn> lib_;
+  Recent<MatMulDesc, Decision> matmuls_{kDecisions};
+  Recent<ConvDesc, Decision> convs_{kDecisions};
 };
 
 constexpr const char* kFile = "libdnnl.so.3";

@@ -181,7 +181,8 @@ Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::make(const ConvD
       desc_.bias ? bias.get() : nullptr, c.get(), desc_.stride.data(), holes.data(), desc_.low.data(),
       desc_.high.data(), attributes.get());
   if (status != dnnl_success) return oneDnnError(fmt::format("{} conv", nameOf(desc_.dtype)), status);
-  TK_TRY(prepared->primitive, Primitive::create(lib_, {created, lib_->api->dnnl_primitive_desc_destroy}));
+  prepared->primitive =
+      std::make_unique<Primitive>(lib_, Owned<dnnl_primitive_desc>(created, lib_->api->dnnl_primitive_desc_destroy));
   TK_RETURN_IF_ERROR(reorder(*prepared));
   return std::shared_ptr<const Prepared>(std::move(prepared));
 }
@@ -202,8 +203,11 @@ Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::find(const ConvD
 Result<> OneDnnConv::prepare(const ConvDims& dims) const {
   TK_RETURN_IF_ERROR(check(dims));
   if (knownEmpty(dims) || dims.channels == 0) return Unit{};
-  TK_RETURN_IF_ERROR(find(dims));
-  return Unit{};
+  TK_TRY(const auto prepared, find(dims));
+  for (const Argument& argument : prepared->arguments)
+    for (const Primitive* reorder : {argument.in.get(), argument.out.get()})
+      if (reorder) TK_RETURN_IF_ERROR(reorder->build());
+  return prepared->primitive->build();
 }
 
 Result<std::string> OneDnnConv::implementation(const ConvDims& dims) const {

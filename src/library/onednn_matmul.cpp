@@ -137,7 +137,8 @@ Result<std::shared_ptr<const OneDnnMatMul::Prepared>> OneDnnMatMul::make(const M
       &created, lib_->engine.get(), a.get(), b.get(), desc_.bias ? bias.get() : nullptr, c.get(), attributes.get());
   if (status != dnnl_success) return oneDnnError(fmt::format("{} matmul", nameOf(desc_.a)), status);
   auto prepared = std::make_shared<Prepared>();
-  TK_TRY(prepared->primitive, Primitive::create(lib_, {created, lib_->api->dnnl_primitive_desc_destroy}));
+  prepared->primitive =
+      std::make_unique<Primitive>(lib_, Owned<dnnl_primitive_desc>(created, lib_->api->dnnl_primitive_desc_destroy));
   TK_TRY(prepared->plainB, makeMemoryDesc(*lib_, shapeB, desc_.b, stridesOf(shapeB, desc_.transposeB)));
 
   Primitive& primitive = *prepared->primitive;
@@ -164,8 +165,8 @@ Result<std::shared_ptr<const OneDnnMatMul::Prepared>> OneDnnMatMul::find(const M
 Result<> OneDnnMatMul::prepare(const MatMulDims& dims) const {
   if (dims.batch < 0 || dims.m < 0 || dims.n < 0 || dims.k < 0) return badDims(dims);
   if (dims.batch == 0 || dims.m == 0 || dims.n == 0 || dims.k == 0) return Unit{};
-  TK_RETURN_IF_ERROR(find(collapse(dims)));
-  return Unit{};
+  TK_TRY(const auto prepared, find(collapse(dims)));
+  return prepared->primitive->build();
 }
 
 Result<std::string> OneDnnMatMul::implementation(const MatMulDims& dims) const {

@@ -7,7 +7,7 @@ namespace tokamak::library {
 
 namespace {
 
-#define TK_DNN(lib, expression, what)                                                                     \
+#define TK_DNN(expression, what)                                                                          \
   do {                                                                                                    \
     if (const dnnl_status_t tkDnn = (expression); tkDnn != dnnl_success) return oneDnnError(what, tkDnn); \
   } while (false)
@@ -82,7 +82,7 @@ Result<MemoryDesc> makeMemoryDesc(const OneDnn& lib, std::span<const int64_t> di
       strides.empty()
           ? lib.api->dnnl_memory_desc_create_with_tag(&desc, rank, dims.data(), oneDnnType(dtype), dnnl_format_tag_any)
           : lib.api->dnnl_memory_desc_create_with_strides(&desc, rank, dims.data(), oneDnnType(dtype), strides.data());
-  TK_DNN(lib, status, "memory descriptor");
+  TK_DNN(status, "memory descriptor");
   return MemoryDesc(desc, lib.api->dnnl_memory_desc_destroy);
 }
 
@@ -90,42 +90,43 @@ Result<Owned<dnnl_primitive_attr>> makeAttributes(const OneDnn& lib, std::span<c
                                                   std::span<const MemoryDesc> operands) {
   const OneDnnApi& api = *lib.api;
   dnnl_primitive_attr_t attr = nullptr;
-  TK_DNN(lib, api.dnnl_primitive_attr_create(&attr), "attributes");
+  TK_DNN(api.dnnl_primitive_attr_create(&attr), "attributes");
   Owned<dnnl_primitive_attr> owned(attr, api.dnnl_primitive_attr_destroy);
-  TK_DNN(lib, api.dnnl_primitive_attr_set_fpmath_mode(attr, dnnl_fpmath_mode_strict), "attributes");
-  TK_DNN(lib, api.dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "attributes");
+  TK_DNN(api.dnnl_primitive_attr_set_fpmath_mode(attr, dnnl_fpmath_mode_strict), "attributes");
+  TK_DNN(api.dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "attributes");
   if (postOps.empty()) return owned;
   dnnl_post_ops_t list = nullptr;
-  TK_DNN(lib, api.dnnl_post_ops_create(&list), "post-ops");
+  TK_DNN(api.dnnl_post_ops_create(&list), "post-ops");
   const Owned<dnnl_post_ops> ownedList(list, api.dnnl_post_ops_destroy);
   for (size_t i = 0; i < postOps.size(); ++i) {
     const PostOp& op = postOps[i];
     const std::string what = fmt::format("post-op {}", nameOf(op.kind));
     if (op.kind == PostOpKind::sum) {
-      TK_DNN(lib, api.dnnl_post_ops_append_sum(list, op.alpha, 0, dnnl_data_type_undef), what);
+      TK_DNN(api.dnnl_post_ops_append_sum(list, op.alpha, 0, dnnl_data_type_undef), what);
     } else if (hasOperand(op.kind)) {
-      TK_DNN(lib, api.dnnl_post_ops_append_binary(list, binary(op.kind), operands[i].get()), what);
+      TK_DNN(api.dnnl_post_ops_append_binary(list, binary(op.kind), operands[i].get()), what);
     } else {
       const Eltwise e = eltwise(op);
-      TK_DNN(lib, api.dnnl_post_ops_append_eltwise(list, e.kind, e.alpha, e.beta), what);
+      TK_DNN(api.dnnl_post_ops_append_eltwise(list, e.kind, e.alpha, e.beta), what);
     }
   }
-  TK_DNN(lib, api.dnnl_primitive_attr_set_post_ops(attr, list), "post-ops");
+  TK_DNN(api.dnnl_primitive_attr_set_post_ops(attr, list), "post-ops");
   return owned;
 }
 
-Result<std::unique_ptr<Primitive>> Primitive::create(std::shared_ptr<const OneDnn> lib,
-                                                     Owned<dnnl_primitive_desc> desc) {
-  auto out = std::make_unique<Primitive>();
-  const OneDnnApi& api = *lib->api;
+Primitive::Primitive(std::shared_ptr<const OneDnn> lib, Owned<dnnl_primitive_desc> desc)
+    : lib_(std::move(lib)), desc_(std::move(desc)) {
+  const auto scratch = argumentDesc(dnnl_query_scratchpad_md);
+  scratchBytes_ = static_cast<int64_t>(lib_->api->dnnl_memory_desc_get_size(scratch));
+}
+
+Result<> Primitive::build() const {
+  std::lock_guard lock(mutex_);
+  if (primitive_) return Unit{};
   dnnl_primitive_t primitive = nullptr;
-  TK_DNN(lib, api.dnnl_primitive_create(&primitive, desc.get()), "primitive");
-  out->primitive_ = {primitive, api.dnnl_primitive_destroy};
-  out->lib_ = std::move(lib);
-  out->desc_ = std::move(desc);
-  const auto scratch = out->argumentDesc(dnnl_query_scratchpad_md);
-  out->scratchBytes_ = static_cast<int64_t>(api.dnnl_memory_desc_get_size(scratch));
-  return out;
+  TK_DNN(lib_->api->dnnl_primitive_create(&primitive, desc_.get()), "primitive");
+  primitive_ = {primitive, lib_->api->dnnl_primitive_destroy};
+  return Unit{};
 }
 
 void Primitive::addArgument(int arg, const_dnnl_memory_desc_t desc) {
@@ -153,10 +154,11 @@ Result<std::unique_ptr<Primitive::Arguments>> Primitive::takeArguments() const {
       return out;
     }
   }
+  TK_RETURN_IF_ERROR(build());
   const OneDnnApi& api = *lib_->api;
   auto out = std::make_unique<Arguments>();
   dnnl_stream_t stream = nullptr;
-  TK_DNN(lib_, api.dnnl_stream_create(&stream, lib_->engine.get(), dnnl_stream_default_flags), "stream");
+  TK_DNN(api.dnnl_stream_create(&stream, lib_->engine.get(), dnnl_stream_default_flags), "stream");
   out->stream = {stream, api.dnnl_stream_destroy};
   auto add = [&](int arg, const_dnnl_memory_desc_t desc) {
     dnnl_memory_t memory = nullptr;
@@ -165,8 +167,8 @@ Result<std::unique_ptr<Primitive::Arguments>> Primitive::takeArguments() const {
     out->list.push_back({arg, memory});
     return status;
   };
-  for (const auto& [arg, desc] : arguments_) TK_DNN(lib_, add(arg, desc.get()), "memory");
-  TK_DNN(lib_, add(DNNL_ARG_SCRATCHPAD, argumentDesc(dnnl_query_scratchpad_md)), "memory");
+  for (const auto& [arg, desc] : arguments_) TK_DNN(add(arg, desc.get()), "memory");
+  TK_DNN(add(DNNL_ARG_SCRATCHPAD, argumentDesc(dnnl_query_scratchpad_md)), "memory");
   return out;
 }
 
@@ -175,13 +177,12 @@ Result<> Primitive::run(std::span<void* const> addresses, std::byte* scratch) co
   TK_TRY(std::unique_ptr<Arguments> arguments, takeArguments());
   const OneDnnApi& api = *lib_->api;
   for (size_t i = 0; i < addresses.size(); ++i)
-    TK_DNN(lib_, api.dnnl_memory_set_data_handle(arguments->memories[i].get(), addresses[i]), "memory");
-  TK_DNN(lib_, api.dnnl_memory_set_data_handle(arguments->memories.back().get(), scratch), "memory");
-  TK_DNN(lib_,
-         api.dnnl_primitive_execute(primitive_.get(), arguments->stream.get(), static_cast<int>(arguments->list.size()),
+    TK_DNN(api.dnnl_memory_set_data_handle(arguments->memories[i].get(), addresses[i]), "memory");
+  TK_DNN(api.dnnl_memory_set_data_handle(arguments->memories.back().get(), scratch), "memory");
+  TK_DNN(api.dnnl_primitive_execute(primitive_.get(), arguments->stream.get(), static_cast<int>(arguments->list.size()),
                                     arguments->list.data()),
          "execution");
-  TK_DNN(lib_, api.dnnl_stream_wait(arguments->stream.get()), "execution");
+  TK_DNN(api.dnnl_stream_wait(arguments->stream.get()), "execution");
   std::lock_guard lock(mutex_);
   idle_.push_back(std::move(arguments));
   return Unit{};
@@ -192,8 +193,9 @@ Result<std::unique_ptr<Primitive>> makeReorder(std::shared_ptr<const OneDnn> lib
   TK_TRY(const Owned<dnnl_primitive_attr> attr, makeAttributes(*lib, {}, {}));
   dnnl_primitive_desc_t desc = nullptr;
   dnnl_engine_t engine = lib->engine.get();
-  TK_DNN(lib, lib->api->dnnl_reorder_primitive_desc_create(&desc, from, engine, to, engine, attr.get()), "reorder");
-  TK_TRY(auto primitive, Primitive::create(lib, {desc, lib->api->dnnl_primitive_desc_destroy}));
+  TK_DNN(lib->api->dnnl_reorder_primitive_desc_create(&desc, from, engine, to, engine, attr.get()), "reorder");
+  auto primitive =
+      std::make_unique<Primitive>(lib, Owned<dnnl_primitive_desc>(desc, lib->api->dnnl_primitive_desc_destroy));
   primitive->addArgument(DNNL_ARG_FROM, from);
   primitive->addArgument(DNNL_ARG_TO, to);
   return primitive;
@@ -214,7 +216,7 @@ Result<void*> PackedWeights::get(const std::shared_ptr<const OneDnn>& lib, void*
   void* const addresses[] = {weights, entry.memory.data()};
   TK_RETURN_IF_ERROR(reorder->run(addresses, scratch.data()));
   dnnl_memory_desc_t copy = nullptr;
-  TK_DNN(lib, lib->api->dnnl_memory_desc_clone(&copy, packed), "memory descriptor");
+  TK_DNN(lib->api->dnnl_memory_desc_clone(&copy, packed), "memory descriptor");
   entry.layout = {copy, lib->api->dnnl_memory_desc_destroy};
   entries_.push_back(std::move(entry));
   return entries_.back().memory.data();

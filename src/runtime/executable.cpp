@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <ranges>
 
 #include "runtime/binding.h"
 #include "support/hash.h"
@@ -18,38 +19,38 @@ namespace {
 constexpr int64_t kLine = 64;
 constexpr int kInlinePointers = 160;  // tables of small programs stay on the stack
 constexpr int kInlineSymbols = 16;
+constexpr int kInlineExtents = 32;
 
 int64_t alignUp(int64_t bytes) { return (bytes + kLine - 1) & ~(kLine - 1); }
 
 /// What an empty arena points to; never read or written.
 alignas(64) std::byte nothing[64];
 
-struct Range {
-  uintptr_t begin = 0, end = 0;
-  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
-};
-
-Range rangeOf(const void* data, int64_t bytes) {
-  const auto begin = reinterpret_cast<uintptr_t>(data);
-  return {begin, begin + static_cast<uintptr_t>(bytes)};
-}
-
 bool aligned(const TensorRef& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.data) % byteWidth(tensor.dtype) == 0;
 }
 bool readInPlace(const TensorRef& tensor) { return tensor.contiguous() && aligned(tensor); }
 
-/// Whether a caller's output must be written elsewhere first: it overlaps an input that is read in place or another
-/// output, or is not aligned to its elements.
-bool mustStage(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs, size_t index) {
-  const Range mine = rangeOf(outputs[index].data, outputs[index].bytes());
-  if (mine.begin == mine.end) return false;
-  if (!aligned(outputs[index])) return true;
-  for (const TensorRef& input : inputs)
-    if (mine.overlaps(rangeOf(input.data, input.bytes())) && readInPlace(input)) return true;
-  for (size_t other = 0; other < outputs.size(); ++other)
-    if (other != index && mine.overlaps(rangeOf(outputs[other].data, outputs[other].bytes()))) return true;
-  return false;
+/// Bytes that a call reads in place (output -1) or writes.
+struct Extent {
+  uintptr_t begin, end;
+  int output;
+};
+
+/// Clears the base of every output that shares bytes with an input or another output: those are written elsewhere
+/// first.
+void clearOverlapping(std::span<Extent> extents, void** outputBases) {
+  std::ranges::sort(extents, {}, &Extent::begin);
+  uintptr_t reach = 0;  // of those that begin before
+  for (const Extent& e : extents) {
+    if (e.output >= 0 && e.begin < reach) outputBases[e.output] = nullptr;
+    reach = std::max(reach, e.end);
+  }
+  uintptr_t next = UINTPTR_MAX;  // where the one behind begins
+  for (const Extent& e : extents | std::views::reverse) {
+    if (e.output >= 0 && next < e.end) outputBases[e.output] = nullptr;
+    next = e.begin;
+  }
 }
 
 int64_t nowNs() {
@@ -204,12 +205,26 @@ Result<> Executable::Invocation::setInputs(std::span<const TensorRef> inputs) {
 }
 
 Result<> Executable::Invocation::setOutputs(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs) {
-  int64_t staged = 0;
+  std::array<Extent, kInlineExtents> small;
+  const size_t most = inputs.size() + outputs.size();
+  Extent* extents =
+      most <= small.size() ? small.data() : reinterpret_cast<Extent*>(threadScratch(most * sizeof(Extent)));
+  size_t count = 0;
+  auto add = [&](const TensorRef& tensor, int output) {
+    const auto begin = reinterpret_cast<uintptr_t>(tensor.data);
+    const int64_t bytes = tensor.bytes();
+    if (bytes > 0) extents[count++] = {begin, begin + bytes, output};
+  };
+  for (const TensorRef& input : inputs)
+    if (readInPlace(input)) add(input, -1);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const bool apart = !mustStage(inputs, outputs, i);
-    outputBases()[i] = apart ? outputs[i].data : nullptr;
-    if (!apart) staged += alignUp(binding_.outputBytes[i]);
+    outputBases()[i] = aligned(outputs[i]) ? outputs[i].data : nullptr;
+    add(outputs[i], static_cast<int>(i));
   }
+  clearOverlapping({extents, count}, outputBases());
+  int64_t staged = 0;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!outputBases()[i]) staged += alignUp(binding_.outputBytes[i]);
   if (staged == 0) return Unit{};
   TK_TRY(stagedOutputs_, state_.options.pool->allocate(staged));
   std::byte* at = stagedOutputs_.data();

@@ -256,6 +256,30 @@ TEST_F(ExecutableTest, OutputsMayOverlapInputsAndEachOther) {
   }
 }
 
+TEST_F(ExecutableTest, ManyOutputsOverlappingInAllWays) {
+  constexpr int kOutputs = 40;  // more than fit on the stack
+  Program p;
+  p.slots.push_back(slot("x", SlotKind::input, {8}, 0));
+  for (int i = 0; i < kOutputs; ++i) {
+    p.slots.push_back(slot("y", SlotKind::output, {8}, i));
+    p.steps.push_back(kernel("add", addOne, {in(0), out(i + 1)}, {8}));
+  }
+  auto executable = make(std::move(p));
+  const int64_t shape[] = {8};
+  for (const int distance : {8, 7, 1, 0}) {
+    Values memory({kOutputs * 8 + 8});
+    const TensorRef inputs[] = {{memory.data.data() + 24, DType::f32, 1, shape, nullptr}};
+    std::vector<TensorRef> outputs;
+    for (int i = 0; i < kOutputs; ++i)
+      outputs.push_back({memory.data.data() + i * distance, DType::f32, 1, shape, nullptr});
+    std::vector<float> expected = memory.data;
+    for (int i = 0; i < kOutputs; ++i)
+      for (int k = 0; k < 8; ++k) expected[i * distance + k] = memory.data[24 + k] + 1;
+    ASSERT_TRUE(executable->run(inputs, outputs));
+    EXPECT_EQ(memory.data, expected) << distance;
+  }
+}
+
 TEST_F(ExecutableTest, SkipsEmptyStepsButNotReductionsOverNothing) {
   Program p;
   p.symbols = {"M"};
