@@ -14,7 +14,8 @@ enum class Arithmetic {
   none,        // moves, picks or makes them exactly
   pointwise,   // errs relative to its result
   activation,  // errs relative to its operand: near its zeros terms cancel
-  folding      // adds up many terms: errs relative to them
+  folding,     // adds or multiplies many terms: errs relative to them
+  composite    // folds in several steps: an exact result may come out inexact
 };
 
 template <class T>
@@ -22,12 +23,14 @@ Arithmetic arithmeticOf(const T&) {
   return Arithmetic::none;
 }
 template <class T>
-  requires(std::is_same_v<T, MatMul> || std::is_same_v<T, Conv> || std::is_same_v<T, Attention> ||
-           std::is_same_v<T, Softmax> || std::is_same_v<T, Norm> || std::is_same_v<T, CrossEntropy>)
+  requires(std::is_same_v<T, Attention> || std::is_same_v<T, Softmax> || std::is_same_v<T, Norm> ||
+           std::is_same_v<T, CrossEntropy>)
 Arithmetic arithmeticOf(const T&) {
-  return Arithmetic::folding;
+  return Arithmetic::composite;
 }
 
+Arithmetic arithmeticOf(const MatMul&) { return Arithmetic::folding; }
+Arithmetic arithmeticOf(const Conv&) { return Arithmetic::folding; }
 Arithmetic arithmeticOf(const Random& op) {
   return op.kind == RandomKind::normal ? Arithmetic::pointwise : Arithmetic::none;
 }
@@ -43,9 +46,9 @@ Arithmetic arithmeticOf(const Activation& op) {
 Arithmetic arithmeticOf(const Reduce& op) {
   switch (op.kind) {
     case ReduceKind::sum:
-    case ReduceKind::prod:
+    case ReduceKind::prod: return Arithmetic::folding;
     case ReduceKind::mean:
-    case ReduceKind::var: return Arithmetic::folding;
+    case ReduceKind::var: return Arithmetic::composite;
     default: return Arithmetic::none;
   }
 }
@@ -55,12 +58,12 @@ Arithmetic arithmeticOf(const Scan& op) {
 Arithmetic arithmeticOf(const Scatter& op) {
   return op.kind == ScatterKind::add || op.kind == ScatterKind::mul ? Arithmetic::folding : Arithmetic::none;
 }
-Arithmetic arithmeticOf(const Pool& op) { return op.kind == PoolKind::avg ? Arithmetic::folding : Arithmetic::none; }
+Arithmetic arithmeticOf(const Pool& op) { return op.kind == PoolKind::avg ? Arithmetic::composite : Arithmetic::none; }
 Arithmetic arithmeticOf(const AdaptivePool& op) {
-  return op.kind == PoolKind::avg ? Arithmetic::folding : Arithmetic::none;
+  return op.kind == PoolKind::avg ? Arithmetic::composite : Arithmetic::none;
 }
 Arithmetic arithmeticOf(const Resize& op) {
-  return op.kind == ResizeKind::linear ? Arithmetic::folding : Arithmetic::none;
+  return op.kind == ResizeKind::linear ? Arithmetic::composite : Arithmetic::none;
 }
 
 /// Numbers that f32 holds come out exactly whatever the order of operations, for all that random tests care.
@@ -76,8 +79,17 @@ double Perturbation::error(double epsilon) {
   return epsilon * (static_cast<double>(state_ >> 11) * 0x1p-52 - 1);
 }
 
-void Perturbation::nudge(double& element, double epsilon) {
-  if (!isExact(element)) element *= 1 + error(epsilon);
+void Perturbation::disturbOperands(const Call& call, Value& result, double epsilon, bool evenExact) {
+  std::vector<Value> operands;
+  Call again = call;
+  for (const Value* operand : call.operands) operands.push_back(*operand);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    for (double& element : operands[i].floats) element *= 1 + error(epsilon);
+    again.operands[i] = &operands[i];
+  }
+  const auto disturbed = applyOp(again);
+  for (size_t i = 0; disturbed && i < result.floats.size(); ++i)
+    if (evenExact || !isExact(result.floats[i])) result.floats[i] = disturbed->floats[i];
 }
 
 void Perturbation::disturb(const Call& call, Value& result) {
@@ -85,23 +97,15 @@ void Perturbation::disturb(const Call& call, Value& result) {
       std::visit([](const auto& op) { return arithmeticOf(op); }, call.graph.node(call.id).op);
   if (!isFloat(result.dtype) || arithmetic == Arithmetic::none) return;
   const double epsilon = result.dtype == DType::f64 ? 0x1p-50 : 0x1p-22;
+  const bool evenExact = arithmetic == Arithmetic::composite || arithmetic == Arithmetic::activation;
 
-  if (arithmetic == Arithmetic::folding) {
-    std::vector<Value> operands;
-    Call again = call;
-    for (const Value* operand : call.operands) operands.push_back(*operand);
-    for (size_t i = 0; i < operands.size(); ++i) {
-      for (double& element : operands[i].floats) element *= 1 + error(epsilon);
-      again.operands[i] = &operands[i];
-    }
-    const auto disturbed = applyOp(again);
-    for (size_t i = 0; disturbed && i < result.floats.size(); ++i)
-      if (!isExact(result.floats[i])) result.floats[i] = disturbed->floats[i];
-  }
+  if (arithmetic == Arithmetic::folding || arithmetic == Arithmetic::composite)
+    disturbOperands(call, result, epsilon, evenExact);
   if (arithmetic == Arithmetic::activation)
     for (size_t i = 0; i < result.floats.size(); ++i)
-      if (!isExact(result.floats[i])) result.floats[i] += error(epsilon) * std::abs(call.operand(0).floats[i]);
-  for (double& element : result.floats) nudge(element, epsilon);
+      result.floats[i] += error(epsilon) * std::abs(call.operand(0).floats[i]);
+  for (double& element : result.floats)
+    if (evenExact || !isExact(element)) element *= 1 + error(epsilon);
 
   // A half that one kernel hands to another through memory is rounded, one that stays in a kernel is not.
   const bool stored = isHalf(result.dtype) && seed_ >= 2 && error(1) > 0;

@@ -13,7 +13,7 @@ class Perturbation {
 
  private:
   double error(double epsilon);  // in [-epsilon, epsilon]
-  void nudge(double& element, double epsilon);
+  void disturbOperands(const Call& call, Value& result, double epsilon, bool evenExact);
 
   uint64_t seed_, state_;
 };
