@@ -81,6 +81,11 @@ struct Store {
   bool streaming = false;
 };
 /// `if i < n { ... } else { ... }`.
+/// Asks for the cache line of an element that will be read soon; an index out of bounds is allowed and does nothing.
+struct Prefetch {
+  BufferId buffer;
+  ExprId index;
+};
 struct If {
   ExprId condition;
   Block then, otherwise;
@@ -88,7 +93,7 @@ struct If {
 /// `barrier`: all threads of a block meet; shared memory written before is visible after.
 struct Barrier {};
 
-using StmtNode = std::variant<For, Let, Declare, Assign, Store, If, Barrier>;
+using StmtNode = std::variant<For, Let, Declare, Assign, Store, Prefetch, If, Barrier>;
 struct Stmt {
   StmtNode node;
 };

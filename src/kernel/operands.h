@@ -38,7 +38,7 @@ void forEachExpr(const Stmt& stmt, F&& f) {
                         if (s.mask) f(s.mask);
                         f(s.value);
                       },
-                      [&](const If& s) { f(s.condition); }, [](const Barrier&) {}},
+                      [&](const Prefetch& s) { f(s.index); }, [&](const If& s) { f(s.condition); }, [](const Barrier&) {}},
              stmt.node);
 }
 

@@ -156,6 +156,7 @@ Result<StmtNode> Parser::statement() {
   if (take("let")) return binding(false);
   if (take("var")) return binding(true);
   if (is("store")) return store();
+  if (is("prefetch")) return prefetch();
   if (take("barrier")) return StmtNode(Barrier{});
   if (peek().kind == TokenKind::name) return assignment();
   return unexpected("a statement or '}'");
@@ -252,17 +253,29 @@ Result<StmtNode> Parser::assignment() {
   return StmtNode(Assign{it->second, value});
 }
 
-Result<StmtNode> Parser::store() {
+/// `NAME[INDEX]` after a statement's word.
+Result<Parser::Element> Parser::element() {
   next();
   const Token at = peek();
   TK_TRY(std::string text, name("a buffer's name"));
   const auto it = bufferByName_.find(text);
   if (it == bufferByName_.end())
     return fail(at, "T0411", fmt::format("no buffer is called {}", text), "buffers stand in the kernel's first lines");
-  Store result{it->second, {}, {}, {}, false};
+  Element result{it->second, {}};
   TK_RETURN_IF_ERROR(expect("["));
   TK_TRY(result.index, expr());
   TK_RETURN_IF_ERROR(expect("]"));
+  return result;
+}
+
+Result<StmtNode> Parser::prefetch() {
+  TK_TRY(Element at, element());
+  return StmtNode(Prefetch{at.buffer, at.index});
+}
+
+Result<StmtNode> Parser::store() {
+  TK_TRY(Element at, element());
+  Store result{at.buffer, at.index, {}, {}, false};
   if (take("mask")) {
     TK_TRY(Operand mask, primary({}));
     TK_TRY(result.mask, resolve(mask, {}));

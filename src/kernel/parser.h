@@ -49,6 +49,12 @@ class Parser {
   Result<StmtNode> condition();
   Result<StmtNode> binding(bool isMutable);
   Result<StmtNode> assignment();
+  struct Element {
+    BufferId buffer;
+    ExprId index;
+  };
+  Result<Element> element();
+  Result<StmtNode> prefetch();
   Result<StmtNode> store();
   Result<ValueType> valueType();
   Result<VarId> declare(std::string name, ValueType type, bool isMutable);

@@ -151,6 +151,9 @@ class Printer {
     out += fmt::format(" = {}", exprs_.str(s.value));
     return s.streaming ? out + " streaming" : out;
   }
+  std::string text(const Prefetch& s) const {
+    return fmt::format("prefetch {}[{}]", kernel_.buffer(s.buffer).name, exprs_.str(s.index));
+  }
   std::string text(const If& s) const { return fmt::format("if {}", exprs_.str(s.condition)); }
   std::string text(const Barrier&) const { return "barrier"; }
 

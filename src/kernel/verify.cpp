@@ -148,6 +148,12 @@ class Verifier {
     return checkScope(buffer);
   }
 
+  Result<> check(const Prefetch& s) {
+    if (s.buffer.index >= kernel_.buffers.size()) return dangling("a buffer that the kernel does not have");
+    if (kernel_.type(s.index) != ValueType{DType::i64, 1}) return fail("T0420", "a prefetch takes a scalar i64 index");
+    return checkScope(kernel_.buffer(s.buffer));
+  }
+
   Result<> check(const If& s) {
     if (kernel_.type(s.condition) != ValueType{DType::boolean, 1})
       return fail("T0420", fmt::format("a condition is a scalar bool, not {}", kernel_.type(s.condition).str()));

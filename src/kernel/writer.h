@@ -65,6 +65,7 @@ class Writer {
   ExprId get(VarId var);
   void assign(VarId var, ExprId value);
   void store(BufferId buffer, ExprId index, ExprId value, ExprId mask = {}, bool streaming = false);
+  void prefetch(BufferId buffer, ExprId index);
   void barrier();
 
   /// Checks with `verify` in debug builds.

@@ -15,7 +15,7 @@ struct Device {
   int vectorBytes = 64;
   int threads = 2;
   double cacheBytes = 1 << 20;       // a core's own
-  double streamBytes = 256 << 20;    // results at least this large are stored past the caches
+  double streamBytes = 24 << 20;     // results at least this large are stored past the caches
 };
 
 /// A region as a kernel, with what its global buffers hold, in order; scratch ones hold no value.

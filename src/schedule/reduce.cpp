@@ -71,6 +71,7 @@ FoldDomain foldDomain(const Lowering& l) {
     (out.folded[g] ? out.foldedGroups : out.keptGroups).push_back(g);
   }
   out.vectorFolded = out.groups.empty() || out.folded.back();
+  out.accesses = std::move(accesses);
   return out;
 }
 

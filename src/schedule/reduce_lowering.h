@@ -13,6 +13,7 @@ struct FoldDomain {
   std::vector<size_t> keptGroups, foldedGroups;
   Dim foldedCount;                    // elements a fold takes in
   bool vectorFolded = true;           // the last group is folded
+  AccessMap accesses;                 // of all that is loaded
 
   /// Extents of these groups.
   std::vector<Dim> extents(const std::vector<size_t>& which) const;

@@ -52,6 +52,21 @@ class RowSweeps {
     for (size_t k = 0; k < sweep.folds.size(); ++k)
       folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), at, position);
     for (ValueId v : sweep.stores) l_.store(v, at, plan_.streaming);
+    if (&sweep == &phases_.sweeps.back() && phases_.sweeps.size() > 1 && !at.tail) fetchNextRow(at);
+  }
+
+  /// The first sweep of a row waits for memory while the later ones leave it idle: the last one asks for the next row's lines.
+  void fetchNextRow(const At& at) {
+    if (domain_.keptGroups.empty()) return;
+    const size_t row = domain_.groups[domain_.keptGroups.back()].last, along = domain_.groups.back().last;
+    for (const Access& access : domain_.accesses.loads) {
+      if (!access.value || l_.graph.type(access.value).shape != l_.region.domain || access.opaque[along] || access.masked) continue;
+      if (!l_.isLeaf[access.value.index] || !access.stride[along].is(1) || access.stride[row].is(0)) continue;
+      const Index flat = l_.e.flatten(l_.region.domain, at);
+      const int64_t line = 64 / byteWidth(l_.graph.type(access.value).dtype);
+      for (int64_t k = 0; k < at.lanes; k += line)
+        l_.w.prefetch(l_.bufferOf(access.value), l_.w.add(flat.base, l_.w.add(l_.w.dim(access.stride[row]), l_.w.i64(k))));
+    }
   }
 
   void finish(const Sweep& sweep, std::vector<FoldState>& folds) {

@@ -72,6 +72,7 @@ class FunctionEmitter {
   void emit(const kernel::Assign& s);
   void emit(const kernel::Store& s);
   void emit(const kernel::If& s);
+  void emit(const kernel::Prefetch& s);
   void emit(const kernel::Barrier& s);
   void emitLoop(kernel::VarId var, llvm::Value* begin, llvm::Value* end, int64_t step, const kernel::Block& body);
   void emitUnrolled(const kernel::For& s, int64_t begin, int64_t end);

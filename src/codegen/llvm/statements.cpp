@@ -62,6 +62,12 @@ void FunctionEmitter::emit(const If& s) {
   b_.SetInsertPoint(after);
 }
 
+void FunctionEmitter::emit(const Prefetch& s) {
+  llvm::Value* pointer = address(s.buffer, value(s.index));
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                     {pointer, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+}
+
 void FunctionEmitter::emit(const Barrier&) { TK_CHECK(false, "barriers are refused before emission"); }
 
 void FunctionEmitter::emit(const For& s) {

@@ -42,6 +42,10 @@ class Collector {
     expression(s.value);
     expression(s.mask);
   }
+  void statement(const Prefetch& s) {
+    buffer(s.buffer);
+    expression(s.index);
+  }
   void statement(const If& s) {
     expression(s.condition);
     visit(s.then);

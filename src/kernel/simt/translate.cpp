@@ -67,6 +67,7 @@ class Translator {
   void statement(const Let& s) { evaluateInto(s.var, s.value); }
   void statement(const Declare& s) { evaluateInto(s.var, s.value); }
   void statement(const Assign& s) { evaluateInto(s.var, s.value); }
+  void statement(const Prefetch&) {}
   void statement(const Barrier&) { emit(Op::barrier); }
 
   void evaluateInto(VarId var, ExprId value) {
