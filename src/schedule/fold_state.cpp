@@ -39,14 +39,17 @@ std::vector<LaneCount> laneCounts(const VectorLoop& loop, const Dim& extent) {
   return out;
 }
 
-FoldState::FoldState(Writer& w, ReduceKind kind, DType operand, const std::vector<LaneCount>& laneCounts)
+FoldState::FoldState(Writer& w, ReduceKind kind, DType operand, const std::vector<LaneCount>& laneCounts, const Dim& count)
     : w_(w), kind_(kind), type_(accumulatorType(kind, operand)), combine_(combinerOf(kind)) {
+  if (const auto n = count.constant(); n && *n < (int64_t{1} << 31)) positionType_ = DType::i32;
   for (auto [lanes, visited] : laneCounts) {
     Part part{lanes, visited, w.declare("acc", w.imm(identityOf(combine_, type_), type_, lanes)), {}};
-    if (isArg(kind)) part.where = w.declare("where", w.imm(Scalar::of(int64_t{visited ? 0 : -1}), DType::i64, lanes));
+    if (isArg(kind)) part.where = w.declare("where", w.imm(Scalar::of(int64_t{visited ? 0 : -1}), positionType_, lanes));
     parts_.push_back(part);
   }
 }
+
+ExprId FoldState::positionImm(int64_t value) { return w_.imm(Scalar::of(value), positionType_); }
 
 FoldState::Part& FoldState::part(int lanes) {
   for (Part& part : parts_)
@@ -57,10 +60,9 @@ FoldState::Part& FoldState::part(int lanes) {
 
 /// Whether x takes the place of `old` (which came earlier): NaN beats all but an earlier NaN.
 ExprId FoldState::better(ExprId x, ExprId old) {
-  const ExprId wins = w_.binary(kind_ == ReduceKind::argmax ? BinaryKind::gt : BinaryKind::lt, x, old);
-  if (!isFloat(type_)) return wins;
-  const ExprId isNew = w_.binary(BinaryKind::bit_and, w_.binary(BinaryKind::ne, x, x), w_.binary(BinaryKind::eq, old, old));
-  return w_.binary(BinaryKind::bit_or, wins, isNew);
+  if (!isFloat(type_)) return w_.binary(kind_ == ReduceKind::argmax ? BinaryKind::gt : BinaryKind::lt, x, old);
+  const ExprId stays = w_.binary(kind_ == ReduceKind::argmax ? BinaryKind::le : BinaryKind::ge, x, old);
+  return w_.binary(BinaryKind::bit_and, w_.unary(UnaryKind::logical_not, stays), w_.binary(BinaryKind::eq, old, old));
 }
 
 void FoldState::take(ExprId x, const At& at, const Index& position) {
@@ -73,11 +75,11 @@ void FoldState::take(ExprId x, const At& at, const Index& position) {
   if (isArg(kind_)) {
     // Lanes remember where their vector began; the lane's own step is added when all is done.
     ExprId wins = better(x, old);
-    if (!p.visited) wins = w_.binary(BinaryKind::bit_or, wins, w_.binary(BinaryKind::lt, w_.get(p.where), w_.i64(0)));
+    if (!p.visited) wins = w_.binary(BinaryKind::bit_or, wins, w_.binary(BinaryKind::lt, w_.get(p.where), positionImm(0)));
     if (tail) wins = w_.binary(BinaryKind::bit_and, wins, tail);
     wins = w_.let("wins", wins);
     w_.assign(p.value, w_.select(wins, x, old));
-    w_.assign(p.where, w_.select(wins, w_.splat(position.base, at.lanes), w_.get(p.where)));
+    w_.assign(p.where, w_.select(wins, w_.splat(w_.convert(position.base, positionType_), at.lanes), w_.get(p.where)));
     return;
   }
   const ExprId next = w_.binary(combine_, old, x);
@@ -85,15 +87,15 @@ void FoldState::take(ExprId x, const At& at, const Index& position) {
 }
 
 ExprId FoldState::lanewise(int lanes) { return w_.get(part(lanes).value); }
-ExprId FoldState::lanewisePosition(int lanes) { return w_.get(part(lanes).where); }
+ExprId FoldState::lanewisePosition(int lanes) { return w_.convert(w_.get(part(lanes).where), DType::i64); }
 
 /// Best value of a part and, for arg kinds, the first position that has it.
 std::pair<ExprId, ExprId> FoldState::overLanes(const Part& p) {
   const ExprId all = w_.get(p.value);
   if (!isArg(kind_)) return {w_.fold(combine_, all), {}};
-  const ExprId at = w_.add(w_.get(p.where), p.lanes > 1 ? w_.ramp(w_.i64(0), p.lanes) : w_.i64(0));
+  const ExprId at = w_.add(w_.get(p.where), p.lanes > 1 ? w_.ramp(positionImm(0), p.lanes) : positionImm(0));
   // Lanes that never saw an element hold the identity and no position: they lose to every other.
-  const ExprId filled = w_.binary(BinaryKind::ge, w_.get(p.where), w_.i64(0));
+  const ExprId filled = w_.binary(BinaryKind::ge, w_.get(p.where), positionImm(0));
   const ExprId best = w_.let("best", w_.fold(combine_, all));
   ExprId same = w_.binary(BinaryKind::eq, all, w_.splat(best, p.lanes));
   if (isFloat(type_)) {
@@ -101,8 +103,8 @@ std::pair<ExprId, ExprId> FoldState::overLanes(const Part& p) {
     same = w_.binary(BinaryKind::bit_or, same, w_.binary(BinaryKind::bit_and, nan, w_.binary(BinaryKind::ne, all, all)));
   }
   same = w_.binary(BinaryKind::bit_and, same, filled);
-  const ExprId far = w_.imm(identityOf(BinaryKind::min, DType::i64), DType::i64, p.lanes);
-  return {best, w_.let("first", w_.fold(BinaryKind::min, w_.select(same, at, far)))};
+  const ExprId far = w_.imm(identityOf(BinaryKind::min, positionType_), positionType_, p.lanes);
+  return {best, w_.let("first", w_.convert(w_.fold(BinaryKind::min, w_.select(same, at, far)), DType::i64))};
 }
 
 ExprId FoldState::combined() {
@@ -113,7 +115,7 @@ ExprId FoldState::combined() {
       value = w_.binary(combine_, value, other);
       continue;
     }
-    const ExprId far = w_.imm(identityOf(BinaryKind::min, DType::i64), DType::i64);
+    const ExprId far = w_.imm(identityOf(BinaryKind::min, positionType_), DType::i64);
     const ExprId has = w_.binary(BinaryKind::ne, otherWhere, far);
     const ExprId none = w_.binary(BinaryKind::eq, where, far);
     const ExprId worse = better(value, other);

@@ -23,8 +23,9 @@ std::vector<LaneCount> laneCounts(const VectorLoop& loop, const Dim& extent);
 /// argmax and argmin also keep where it was found.
 class FoldState {
  public:
-  /// Declares registers for the given lane counts (in the open block).
-  FoldState(Writer& w, ReduceKind kind, DType operand, const std::vector<LaneCount>& laneCounts);
+  /// Declares registers for the given lane counts (in the open block). `count`: how many elements a fold takes in; positions are
+  /// kept in 32 bits where that is known to do.
+  FoldState(Writer& w, ReduceKind kind, DType operand, const std::vector<LaneCount>& laneCounts, const Dim& count);
 
   /// Takes x (as many lanes as `at`) in. `position`: flat index over the folded axes of lane 0 and its step a lane.
   void take(ExprId x, const At& at, const Index& position);
@@ -42,12 +43,13 @@ class FoldState {
     kernel::VarId value, where;
   };
   Part& part(int lanes);
+  ExprId positionImm(int64_t value);
   ExprId better(ExprId x, ExprId old);
   std::pair<ExprId, ExprId> overLanes(const Part& part);
 
   Writer& w_;
   ReduceKind kind_;
-  DType type_;
+  DType type_, positionType_ = DType::i64;
   BinaryKind combine_;
   std::vector<Part> parts_;
   ExprId position_;

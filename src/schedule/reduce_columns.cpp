@@ -23,7 +23,7 @@ class ColumnSweeps {
       std::vector<FoldState> folds;
       for (ValueId v : sweep.folds)
         folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind, l_.graph.type(l_.graph.node(v).operands[0]).dtype,
-                           std::vector<LaneCount>{{lanes_.lanes, true}});
+                           std::vector<LaneCount>{{lanes_.lanes, true}}, domain_.foldedCount);
       overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& position) { element(sweep, folds, position); });
       finish(sweep, folds);
     }

@@ -24,18 +24,44 @@ class RowSweeps {
       const Dim inner = domain_.foldedGroups.empty() ? Dim(1) : domain_.groups.back().extent;
       auto folds = begin(sweep, laneCounts(vectors, inner));
       overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& offset) {
-        overVectors(l_.e, vectors, 0, inner, [&](const Index& j, const At& lanes) { element(sweep, folds, offset, j, lanes); });
+        auto body = [&](const Index& j, const At& lanes) { element(sweep, folds, offset, j, lanes); };
+        if (const int64_t line = oddLine(sweep, inner); line > 0) overAlignedVectors(vectors, line, inner, body);
+        else overVectors(l_.e, vectors, 0, inner, body);
       });
       finish(sweep, folds);
     }
     storeKept(l_, keptPlace());
   }
 
+  /// Elements of a cache line, for a sweep that streams one result whose rows begin anywhere in a line; else 0.
+  int64_t oddLine(const Sweep& sweep, const Dim& inner) const {
+    if (!plan_.streaming || sweep.stores.size() != 1 || !sweep.folds.empty() || domain_.foldedGroups.size() != 1) return 0;
+    const int64_t line = 64 / byteWidth(l_.graph.type(sweep.stores[0]).dtype);
+    const auto n = inner.constant();
+    return (n && *n % line == 0) || (n && *n < 4 * line) ? 0 : line;
+  }
+
+  /// Vectors that begin where a line of the result does, after a first one that is cut short: streaming wants whole lines.
+  void overAlignedVectors(const VectorLoop& vectors, int64_t line, const Dim& inner, const VectorBody& body) {
+    Writer& w = l_.w;
+    index_[domain_.foldedGroups.back()] = {w.i64(0), 0, 0, {}};
+    const At first{domainIndex(IndexMath(w, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}};
+    const ExprId begin = l_.e.flatten(l_.region.domain, first).base, n = w.dim(inner);
+    const ExprId rest = w.binary(BinaryKind::bit_and, w.sub(w.i64(0), begin), w.i64(line - 1));
+    const ExprId head = w.let("head", w.binary(BinaryKind::min, rest, n));
+    l_.e.loop("j", w.i64(0), head, vectors.narrow, Binding::serial, [&](ExprId j) {
+      At at{{}, vectors.narrow, {}, {}};
+      at.tail = w.let("head", w.binary(BinaryKind::lt, w.ramp(j, vectors.narrow), head));
+      body({j, 1, 1, {}}, at);
+    });
+    overVectors(l_.e, vectors, head, 1, n, body);
+  }
+
   /// Registers for the folds of a sweep.
   std::vector<FoldState> begin(const Sweep& sweep, const std::vector<LaneCount>& lanes) {
     std::vector<FoldState> folds;
     for (ValueId v : sweep.folds)
-      folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind, operandType(v), lanes);
+      folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind, operandType(v), lanes, domain_.foldedCount);
     return folds;
   }
 
@@ -196,7 +222,7 @@ void combinePieces(Lowering& l, ValueId fold, BufferId value, BufferId where, Ex
   const DType type = l.w.bufferType(value);
   // Sums of many pieces keep their digits in a wider type.
   const bool widen = type == DType::f32 && combinerOf(kind) == BinaryKind::add;
-  FoldState state(w, kind, widen ? DType::f64 : type, {{1, false}});
+  FoldState state(w, kind, widen ? DType::f64 : type, {{1, false}}, count);
   kernel::VarId best;
   if (where) best = w.declare("best", w.i64(0));
   l.e.loop("p", w.i64(0), w.dim(pieces), 1, Binding::serial, [&](ExprId p) {
