@@ -5,14 +5,14 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 CTEST = ctest --output-on-failure --progress -j $(JOBS)
 
-.PHONY: help setup build test bench fuzz golden lint format asan tsan install clean
+.PHONY: help setup build demo test bench fuzz golden lint format asan tsan install clean
 
 help: ## this text
 	@echo "Tokamak: a tensor program goes in, a few fused kernels come out."
 	@echo
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 	@echo
-	@echo "Start with 'make build'. The first run installs what is missing (as root) or tells you how to."
+	@echo "Start with 'make demo'. The first run installs what is missing (as root) or tells you how to."
 	@echo "Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (per fuzz target), PREFIX=... (for install)."
 
 setup:
@@ -22,16 +22,20 @@ build: setup ## build the command line: build/bin/tokamak
 	@scripts/build.sh release tokamak
 	@mkdir -p build/bin && ln -sfn ../release/bin/tokamak build/bin/tokamak
 
+demo: build ## compile a transformer block, check it, time it, draw it
+	@scripts/demo.sh
+
 test: setup ## build and run every test
 	@scripts/build.sh dev all
 	@cd build/dev && $(CTEST)
 
 bench: setup ## measure against a plain copy; writes build/bench.json
-	@scripts/build.sh release all
+	@scripts/build.sh release tokamak_bench
 	@build/release/bin/tokamak_bench --json build/bench.json $(BENCH_ARGS)
 
 fuzz: setup ## fuzz the parser, the pipeline and the vector math, for a bounded time
 	@scripts/build.sh fuzz all
+	@scripts/build.sh release exhaustive_math
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
 
 golden: setup ## rewrite the golden kernels, then look at 'git diff tests/golden'
@@ -57,7 +61,7 @@ tsan: setup ## run the tests with the thread sanitizer
 	@cd build/tsan && $(CTEST)
 
 install: build ## install to PREFIX (default: CMake's)
-	@scripts/build.sh release all
+	@scripts/build.sh release libtokamak
 	@cmake --install build/release $(if $(PREFIX),--prefix $(PREFIX))
 
 clean: ## remove build/

@@ -26,10 +26,11 @@ add_library(tokamak::tokamak ALIAS libtokamak)
 # The command line.
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/tokamak/*.cpp)
 if(tool_sources)
-  add_executable(tokamak ${tool_sources})
+  add_executable(tokamak ${tool_sources} bench/machine.cpp)
+  target_include_directories(tokamak PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(tokamak PRIVATE tokamak_driver CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
   target_compile_definitions(tokamak PRIVATE TOKAMAK_VERSION="${PROJECT_VERSION}")
-  install(TARGETS tokamak RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS tokamak RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
 
 # Benchmarks: the sources of bench/ are one program.
@@ -59,14 +60,20 @@ if(TOKAMAK_TESTS)
   include(cmake/tests.cmake)
 endif()
 
-install(TARGETS libtokamak EXPORT tokamak LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tokamak DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal
-        FILES_MATCHING PATTERN "*.h" PATTERN "codegen" EXCLUDE PATTERN "library" EXCLUDE)
+# The component `library` is what a program needs to be built against Tokamak: the shared library, tokamak.h, the
+# folders' headers it includes, and the package config.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tokamak)
-install(EXPORT tokamak NAMESPACE tokamak:: FILE tokamakTargets.cmake DESTINATION ${package_dir})
-configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/tokamakConfig.cmake.in tokamakConfig.cmake
-                              INSTALL_DESTINATION ${package_dir})
+install(TARGETS libtokamak EXPORT tokamak LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+                                                   NAMELINK_COMPONENT library)
+install(DIRECTORY include/tokamak DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
+foreach(folder support graph fusion kernel schedule library runtime driver)
+  install(DIRECTORY src/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal COMPONENT library
+          FILES_MATCHING PATTERN "*.h" PATTERN "onednn*" EXCLUDE PATTERN "testing.h" EXCLUDE)
+endforeach()
+install(FILES src/codegen/llvm/host_target.h COMPONENT library
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal/codegen/llvm)
+install(EXPORT tokamak NAMESPACE tokamak:: FILE tokamakTargets.cmake DESTINATION ${package_dir} COMPONENT library)
+configure_package_config_file(cmake/tokamakConfig.cmake.in tokamakConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(tokamakConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tokamakConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/tokamakConfigVersion.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir} COMPONENT library)

@@ -47,3 +47,10 @@ if(TARGET tokamak)
     set_tests_properties(cli PROPERTIES ENVIRONMENT "TOKAMAK=$<TARGET_FILE:tokamak>" TIMEOUT 900)
   endif()
 endif()
+
+# An installed Tokamak is found by find_package and is all that a program needs.
+add_test(NAME install.consumer
+         COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${CMAKE_BINARY_DIR} -DSOURCE_DIR=${PROJECT_SOURCE_DIR}
+                 -DWORK_DIR=${CMAKE_BINARY_DIR}/consumer -DCXX=${CMAKE_CXX_COMPILER}
+                 "-DCXX_FLAGS=$<$<BOOL:${TOKAMAK_SANITIZE}>:-fsanitize=${TOKAMAK_SANITIZE}>" -P
+                 ${PROJECT_SOURCE_DIR}/tests/consumer/run.cmake)

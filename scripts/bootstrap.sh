@@ -10,7 +10,7 @@ build_packages=(
   cmake ninja-build ccache git g++ python3 python3-venv
   clang-19 lld-19 llvm-19-dev libclang-rt-19-dev
   libfmt-dev libcli11-dev nlohmann-json3-dev libsqlite3-dev zlib1g-dev libzstd-dev
-  libgtest-dev libbenchmark-dev
+  libgtest-dev
 )
 lint_packages=(clang-format-19 clang-tidy-19)
 

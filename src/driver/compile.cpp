@@ -179,6 +179,12 @@ class ProgramWriter {
 
 }  // namespace
 
+Explanation explanationOf(const Graph& written, const Lowered& lowered, const DimBindings& dims) {
+  Explanation out{lowered.graph, lowered.plan.ledger, dims, computingOps(written), {}};
+  for (const auto& scheduled : lowered.kernels) out.kernels.push_back(scheduled ? kernel::print(scheduled->kernel) : "");
+  return out;
+}
+
 Result<Compiled> compile(const Graph& graph, const Engine& engine, const CompileOptions& options) {
   TK_RETURN_IF_ERROR(verify(graph));
   TK_TRY(Lowered lowered, lower(graph, engine, options));
@@ -186,8 +192,7 @@ Result<Compiled> compile(const Graph& graph, const Engine& engine, const Compile
   TK_TRY(runtime::Program program, ProgramWriter(lowered, loaded, engine).run());
   Compiled out;
   TK_TRY(out.executable, runtime::Executable::create(std::move(program), {.pool = engine.pool, .host = engine.host}));
-  out.explanation = {lowered.graph, lowered.plan.ledger, options.hints, computingOps(graph), {}};
-  for (const auto& scheduled : lowered.kernels) out.explanation.kernels.push_back(scheduled ? kernel::print(scheduled->kernel) : "");
+  out.explanation = explanationOf(graph, lowered, options.hints);
   return out;
 }
 

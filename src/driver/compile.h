@@ -29,6 +29,10 @@ struct Lowered {
 /// Graph to kernels: everything but code generation. The machine is described by `device`.
 Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOptions& options);
 
+/// What there is to say about a lowered graph, for `explain`. `written` is the program before any pass, `dims` the sizes
+/// that were predicted for.
+Explanation explanationOf(const Graph& written, const Lowered& lowered, const DimBindings& dims);
+
 /// A graph ready to run, and what was decided about it.
 struct Compiled {
   std::shared_ptr<const runtime::Executable> executable;

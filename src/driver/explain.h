@@ -26,6 +26,8 @@ struct Explanation {
 ///   edge         decision  bytes    time     rule         reason
 ///   %3 -> %4     fused     8.39 MB  420 us   same-domain  ...
 std::string explainTable(const Explanation& explanation);
+/// The table without edges and notes.
+std::string explainSummary(const Explanation& explanation);
 
 /// {"graph", "dims", "summary", "kernels": [...], "edges": [...], "notes": [...]}, with values named as in the text.
 std::string explainJson(const Explanation& explanation);

@@ -97,7 +97,7 @@ std::string edgeTable(const Explanation& explanation) {
 
 }  // namespace
 
-std::string explainTable(const Explanation& explanation) {
+std::string explainSummary(const Explanation& explanation) {
   const Ledger& ledger = explanation.ledger;
   std::string out = fmt::format("@{}: {} ops written, {} planned, {} kernels\n", explanation.graph.name,
                                 explanation.writtenOps, computingOps(explanation.graph), ledger.regions.size());
@@ -114,6 +114,12 @@ std::string explainTable(const Explanation& explanation) {
                formatReduction(ledger.unfusedMicroseconds, ledger.fusedMicroseconds)});
   out += summary.str();
   if (!ledger.regions.empty()) out += "\nkernels, in the order they run\n" + kernelTable(explanation);
+  return out;
+}
+
+std::string explainTable(const Explanation& explanation) {
+  const Ledger& ledger = explanation.ledger;
+  std::string out = explainSummary(explanation);
   if (!ledger.edges.empty()) out += "\nedges: what each saves, or costs where it is cut\n" + edgeTable(explanation);
   if (!ledger.notes.empty()) out += "\nnotes\n";
   for (const std::string& note : ledger.notes) out += "  " + note + "\n";

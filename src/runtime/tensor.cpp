@@ -195,4 +195,15 @@ void copyDense(const TensorRef& from, void* to, const KernelHost& host) {
 
 std::shared_ptr<const Call> makeCopyCall() { return std::make_shared<CopyCall>(); }
 
+TensorRef refTo(const Array& array) {
+  return {const_cast<void*>(array.data()), array.dtype(), static_cast<int>(array.shape().size()), array.shape().data(),
+          nullptr};
+}
+
+Array copyOf(const Tensor& tensor) {
+  Array out(tensor.dtype(), tensor.shape());
+  if (out.bytes() > 0) std::memcpy(out.data(), tensor.data(), static_cast<size_t>(out.bytes()));
+  return out;
+}
+
 }  // namespace tokamak::runtime

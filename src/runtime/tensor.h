@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/memory_pool.h"
+#include "support/array.h"
 #include "support/dtype.h"
 #include "support/kernel_abi.h"
 
@@ -53,6 +54,11 @@ class Tensor {
   DType dtype_ = DType::f32;
   std::vector<int64_t> shape_;
 };
+
+/// An array's memory as a tensor: borrowed, and to be read only.
+TensorRef refTo(const Array& array);
+/// The elements in memory of their own.
+Array copyOf(const Tensor& tensor);
 
 /// Copies `from` (any strides) into dense row-major memory at `to`. The two do not overlap.
 void copyDense(const TensorRef& from, void* to, const KernelHost& host);

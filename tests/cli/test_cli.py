@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import unittest
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -19,9 +20,13 @@ EXAMPLES = ROOT / "examples"
 TOKAMAK = os.environ.get("TOKAMAK", str(ROOT / "build" / "bin" / "tokamak"))
 
 
+CACHE = tempfile.TemporaryDirectory()
+
+
 def tokamak(*arguments: object, stdin: bytes | None = None) -> subprocess.CompletedProcess:
     command = [TOKAMAK, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, input=stdin, timeout=120, check=False)
+    environment = {**os.environ, "TOKAMAK_CACHE_DIR": CACHE.name}
+    return subprocess.run(command, capture_output=True, input=stdin, timeout=300, check=False, env=environment)
 
 
 def small_dims(example: Path) -> list[str]:
@@ -165,10 +170,93 @@ class Run(Case):
         answer = json.loads(self.ok("run", EXAMPLES / "gelu.tk", "--random", 0, "--dims", "N=0", "--json"))
         self.assertEqual(answer["outputs"][0]["shape"], [0])
 
-    def test_every_example_runs_on_the_reference_evaluator(self) -> None:
+    def test_every_example_computes_what_the_reference_evaluator_does(self) -> None:
         for example in sorted(EXAMPLES.glob("*.tk")):
             with self.subTest(example.name):
-                self.ok("run", example, "--device", "interp", "--random", 0, *small_dims(example))
+                answer = json.loads(self.ok("run", example, "--random", 0, *small_dims(example), "--check", "--json"))
+                self.assertGreater(answer["kernels"], 0)
+                self.assertTrue(all(output["check"]["close"] for output in answer["outputs"]))
+
+    def test_unfused_gives_the_same(self) -> None:
+        arguments = ["run", EXAMPLES / "layer_norm.tk", "--random", 0, "--dims", "M=5", "--check", "--json"]
+        fused, unfused = json.loads(self.ok(*arguments)), json.loads(self.ok(*arguments, "--no-fuse"))
+        self.assertLess(fused["kernels"], unfused["kernels"])
+
+    def test_damaged_and_unwritable_caches_cost_no_result(self) -> None:
+        arguments = ["run", EXAMPLES / "gelu.tk", "--random", 0, "--dims", "N=8", "--json"]
+        expected = json.loads(self.ok(*arguments))["outputs"]
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "kernels.db").write_bytes(b"this is no database" * 1000)
+            for place in [folder, "/proc/nowhere"]:
+                environment = {**os.environ, "TOKAMAK_CACHE_DIR": place}
+                command = [TOKAMAK, *map(str, arguments)]
+                done = subprocess.run(command, capture_output=True, timeout=120, check=False, env=environment)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(json.loads(done.stdout)["outputs"], expected)
+                self.assertEqual(done.stderr.count(b"warning"), 1, done.stderr)
+
+
+class Explain(Case):
+    BLOCK = EXAMPLES / "transformer_block.tk"
+
+    def test_table_and_brief(self) -> None:
+        table = self.ok("explain", self.BLOCK, "--dims", "S=64")
+        self.assertIn("sizes S=64", table)
+        self.assertIn("%projected -> %after_attention", table)
+        brief = self.ok("explain", self.BLOCK, "--dims", "S=64", "--brief")
+        self.assertTrue(table.startswith(brief))
+        self.assertNotIn("->", brief)
+
+    def test_json_covers_every_edge_of_the_planned_graph(self) -> None:
+        plan = json.loads(self.ok("explain", self.BLOCK, "--json"))
+        self.assertEqual(plan["dims"], {"S": 1024})
+        self.assertLess(plan["summary"]["kernels"], plan["summary"]["ops_planned"])
+        self.assertLess(plan["summary"]["fused_bytes"], plan["summary"]["unfused_bytes"])
+        for edge in plan["edges"]:
+            self.assertIn(edge["decision"], ["fused", "replicated", "aliased", "library", "cut"])
+            self.assertTrue(edge["rule"])
+        ops = {op for kernel in plan["kernels"] for op in kernel["ops"]}
+        self.assertIn("%out", ops)
+
+    def test_kernels_and_measured_times(self) -> None:
+        arguments = ["explain", EXAMPLES / "softmax.tk", "--dims", "M=64", "--kernels", "--measure", "--json"]
+        plan = json.loads(self.ok(*arguments))
+        self.assertEqual(len(plan["kernels"]), 1)
+        self.assertIn("kernel @", plan["kernels"][0]["kernel"])
+        self.assertGreater(plan["kernels"][0]["measured_us"], 0)
+
+    def test_page_and_drawing(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            page, drawing = Path(folder) / "plan.html", Path(folder) / "plan.svg"
+            self.ok("explain", self.BLOCK, "--html", page, "--svg", drawing, "--brief")
+            self.assertIn("</html>", page.read_text())
+            ElementTree.parse(drawing)
+        self.refused("T0803", "explain", self.BLOCK, "--html", "/no/such/folder/plan.html")
+
+    def test_refuses_a_dimension_that_is_not_there(self) -> None:
+        self.assertIn("its dimensions are S", self.refused("T0804", "explain", self.BLOCK, "--dims", "T=4"))
+
+
+class Bench(Case):
+    def test_measures(self) -> None:
+        answer = json.loads(self.ok("bench", EXAMPLES / "gelu.tk", "--dims", "N=4096", "--seconds", "0.01", "--json"))
+        self.assertEqual(answer["bytes"], 2 * 4 * 4096)
+        self.assertEqual(answer["limit"], "copy")
+        self.assertGreater(answer["fraction"], 0)
+        self.assertIn("of a copy", self.ok("bench", EXAMPLES / "gelu.tk", "--dims", "N=4096", "--seconds", "0.01"))
+
+
+class Cache(Case):
+    def test_lists_and_clears(self) -> None:
+        self.ok("cache", "clear")
+        self.assertEqual(json.loads(self.ok("cache", "list", "--json")), [])
+        self.ok("run", EXAMPLES / "gelu.tk", "--random", 0, "--dims", "N=8")
+        self.ok("run", EXAMPLES / "gelu.tk", "--random", 0, "--dims", "N=9")
+        entries = json.loads(self.ok("cache", "list", "--json"))
+        self.assertEqual(len(entries), 1, "one kernel serves both sizes")
+        self.assertEqual(json.loads(self.ok("cache", "stats", "--json"))["entries"], 1)
+        self.assertIn("dropped 1 kernel", self.ok("cache", "clear"))
+        self.refused("T0801", "cache")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
 #include "command.h"
+#include "compile_arguments.h"
 #include "console.h"
 #include "graph/interp/evaluate.h"
 #include "graph_arguments.h"
@@ -15,31 +17,60 @@ namespace tokamak::tool {
 namespace {
 
 constexpr const char* kFooter = R"(Examples:
-  tokamak run gelu.tk --random 0 --dims N=1000000        random input of that size
-  tokamak run mlp.tk --input x=x.npy --random 0          %x from a file, the weights random
-  tokamak run mlp.tk --random 0 --output results         writes results/out0.npy, ...)";
+  tokamak run gelu.tk --random 0 --dims N=1000000     random input of that size, compiled for this machine
+  tokamak run mlp.tk --random 0 --dims M=64 --check   compares with the reference evaluator
+  tokamak run mlp.tk --input x=x.npy --random 0       %x from a file, the weights random
+  tokamak run mlp.tk --random 0 --dims M=64 --output results    writes results/out0.npy, ...)";
 
 struct Options {
-  std::string file, device = "interp", outputFolder;
+  std::string file, device = "cpu", outputFolder;
   InputOptions inputs;
-  bool json = false;
+  CompileArguments compile;
+  bool check = false, json = false;
 };
 
 struct Run {
   std::vector<Array> outputs;
-  double runMs = 0;
+  double compileMs = 0, runMs = 0;
+  size_t kernels = 0;  // 0: not compiled
 };
 
-double millisecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+using Clock = std::chrono::steady_clock;
+
+double millisecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 Result<Run> runInterpreter(const Graph& graph, const Inputs& inputs) {
   const Progress progress("evaluating with the reference evaluator");
   Run out;
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   TK_TRY(out.outputs, evaluate(graph, inputs.arrays));
   out.runMs = millisecondsSince(start);
+  return out;
+}
+
+/// Compiles, runs once to warm up, then reports the median of a few runs.
+Result<Run> runCpu(const Graph& graph, const Inputs& inputs, const Options& options) {
+  Progress progress("compiling");
+  Run out;
+  const Engine engine(options.compile.engine());
+  auto start = Clock::now();
+  TK_TRY(const Compiled compiled, compile(graph, engine, options.compile.compile(inputs.dims)));
+  out.compileMs = millisecondsSince(start);
+  out.kernels = compiled.explanation.ledger.regions.size();
+  progress.update("running");
+  const auto refs = refsOf(inputs.arrays);
+  TK_TRY(const std::vector<runtime::Tensor> results, compiled.executable->run(refs));
+  for (const runtime::Tensor& tensor : results) out.outputs.push_back(runtime::copyOf(tensor));
+  std::vector<double> times;
+  for (start = Clock::now(); times.size() < 3 || (times.size() < 15 && millisecondsSince(start) < 200);) {
+    const auto begin = Clock::now();
+    TK_RETURN_IF_ERROR(compiled.executable->run(refs));
+    times.push_back(millisecondsSince(begin));
+  }
+  std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
+  out.runMs = times[times.size() / 2];
   return out;
 }
 
@@ -55,33 +86,62 @@ Result<std::vector<OutputSummary>> summariseAll(const Graph& graph, const Run& r
   return out;
 }
 
+Result<std::vector<Comparison>> checkAll(const Graph& graph, const Inputs& inputs, const Run& result) {
+  TK_TRY(const Run reference, runInterpreter(graph, inputs));
+  const Progress progress("evaluating with rounding errors");
+  TK_TRY(const std::vector<Array> away, evaluatePerturbed(graph, inputs.arrays, 0));
+  TK_TRY(const std::vector<Array> toward, evaluatePerturbed(graph, inputs.arrays, 1));
+  std::vector<Comparison> out;
+  for (size_t i = 0; i < result.outputs.size(); ++i)
+    out.push_back(compare(result.outputs[i], reference.outputs[i], {&away[i], &toward[i]}));
+  return out;
+}
+
 void printText(const Graph& graph, const Options& options, const Inputs& inputs, const Run& result,
-               const std::vector<OutputSummary>& outputs) {
-  std::string head = fmt::format("@{} on {}", graph.name, options.device);
-  for (const auto& [name, value] : inputs.dims) head += fmt::format(" {}={}", name, value);
-  say(fmt::format("{}: {:.3f} ms\n", head, result.runMs));
-  for (const OutputSummary& output : outputs) say(fmt::format("  {}\n", output.str()));
+               const std::vector<OutputSummary>& outputs, const std::vector<Comparison>& comparisons) {
+  std::string text = fmt::format("@{} on {}{}: ", graph.name, options.device, dimsText(inputs.dims));
+  if (result.kernels)
+    text += fmt::format("{} kernel{} compiled in {:.1f} ms, ", result.kernels, result.kernels == 1 ? "" : "s",
+                        result.compileMs);
+  text += fmt::format("one run {:.3f} ms\n", result.runMs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    text += fmt::format("  {}\n", outputs[i].str());
+    if (i < comparisons.size())
+      text += fmt::format("    {} the reference: worst relative difference {:.2g}, allowed {:.2g}\n",
+                          comparisons[i].close ? "agrees with" : "DIFFERS FROM", comparisons[i].worst,
+                          comparisons[i].tolerance);
+  }
+  say(text);
 }
 
 void printJson(const Graph& graph, const Options& options, const Inputs& inputs, const Run& result,
-               const std::vector<OutputSummary>& outputs) {
+               const std::vector<OutputSummary>& outputs, const std::vector<Comparison>& comparisons) {
   nlohmann::ordered_json out = {{"graph", graph.name}, {"device", options.device}, {"dims", inputs.dims}};
+  if (result.kernels) out["kernels"] = result.kernels, out["compile_ms"] = result.compileMs;
   out["run_ms"] = result.runMs;
   out["outputs"] = nlohmann::ordered_json::array();
-  for (const OutputSummary& output : outputs) out["outputs"].push_back(output.json());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    out["outputs"].push_back(outputs[i].json());
+    if (i < comparisons.size())
+      out["outputs"].back()["check"] = {
+          {"close", comparisons[i].close}, {"worst", comparisons[i].worst}, {"tolerance", comparisons[i].tolerance}};
+  }
   say(out.dump(2) + "\n");
 }
 
 Result<Outcome> run(const Options& options) {
   TK_TRY(const Graph graph, loadGraph(options.file));
   TK_TRY(const Inputs inputs, makeInputs(graph, options.inputs));
-  TK_TRY(const Run result, runInterpreter(graph, inputs));
+  TK_TRY(const Run result, options.device == "interp" ? runInterpreter(graph, inputs) : runCpu(graph, inputs, options));
   TK_TRY(const auto outputs, summariseAll(graph, result, options));
+  std::vector<Comparison> comparisons;
+  if (options.check) { TK_TRY(comparisons, checkAll(graph, inputs, result)); }
   if (options.json)
-    printJson(graph, options, inputs, result, outputs);
+    printJson(graph, options, inputs, result, outputs, comparisons);
   else
-    printText(graph, options, inputs, result, outputs);
-  return Outcome::done;
+    printText(graph, options, inputs, result, outputs, comparisons);
+  const bool close = std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison& c) { return c.close; });
+  return close ? Outcome::done : Outcome::differs;
 }
 
 }  // namespace
@@ -91,12 +151,14 @@ Command addRun(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("run", "Run a graph and show what comes out");
   app->footer(kFooter);
   app->add_option("file", options->file, "Graph file; - is standard input")->type_name("FILE.tk")->required();
-  app->add_option("--device", options->device, "interp: the reference evaluator")
-      ->check(CLI::IsMember({"interp"}))
+  app->add_option("--device", options->device, "cpu: compiled kernels; interp: the reference evaluator")
+      ->check(CLI::IsMember({"cpu", "interp"}))
       ->capture_default_str();
   options->inputs.addTo(*app);
   app->add_option("--output", options->outputFolder, "Write each output to DIR/outN.npy")->type_name("DIR");
+  app->add_flag("--check", options->check, "Compare with the reference evaluator; exit code 1 if they differ");
   app->add_flag("--json", options->json, "Print JSON");
+  options->compile.addTo(*app);
   return {app, [options] { return run(*options); }};
 }
 

@@ -23,6 +23,9 @@ struct Command {
 };
 
 Command addRun(CLI::App& parent);
+Command addExplain(CLI::App& parent);
 Command addOpt(CLI::App& parent);
+Command addBench(CLI::App& parent);
+Command addCache(CLI::App& parent);
 
 }  // namespace tokamak::tool

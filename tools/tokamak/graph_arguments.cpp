@@ -137,6 +137,10 @@ Result<DimBindings> dimsOf(const Graph& graph, const std::vector<std::string>& p
   return dims;
 }
 
+void assumeSizes(const Graph& graph, DimBindings& dims) {
+  for (const std::string& symbol : symbolsOf(graph)) dims.try_emplace(symbol, 1024);
+}
+
 Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options) {
   Inputs out;
   TK_TRY(out.dims, dimsOf(graph, options.dims));
@@ -164,7 +168,7 @@ Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options) {
                         fmt::format("give --input {}=FILE.npy, or --random 0 for random values", name)};
     TK_TRY(const auto shape, shapeAt(graph, input, out.dims));
     const DType dtype = graph.type(input).dtype;
-    out.arrays[i] = randomArray(dtype, shape, *options.seed, name, indexBound(graph, input, out.dims));
+    out.arrays[i] = randomArray(dtype, shape, *options.seed, name, randomKind(graph, input, out.dims));
   }
   std::vector<std::vector<int64_t>> shapes;
   for (const Array& array : out.arrays) shapes.push_back(array.shape());
@@ -180,48 +184,64 @@ Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options) {
   return out;
 }
 
-Array randomArray(DType dtype, const std::vector<int64_t>& shape, uint64_t seed, std::string_view name, int64_t bound) {
+Array randomArray(DType dtype, const std::vector<int64_t>& shape, uint64_t seed, std::string_view name,
+                  const RandomKindOf& kind) {
   Array out(dtype, shape);
   const auto key = static_cast<int64_t>(hashMix(seed, hashBytes(name)));
+  const int64_t limit = dtype == DType::boolean ? 2 : std::max<int64_t>(kind.bound, 1);
   for (int64_t i = 0; i < out.size(); i += 4) {
     const auto words = philoxBlockOf(key, 0, i);
     for (int64_t k = 0; k < 4 && i + k < out.size(); ++k) {
-      if (isFloat(dtype)) {
-        const double u = (static_cast<double>(words[k & ~1]) + 1) * 0x1p-32,
-                     v = static_cast<double>(words[k | 1]) * 0x1p-32;
-        const double radius = std::sqrt(-2 * std::log(u)), angle = 2 * std::numbers::pi * v;
-        out.setDouble(i + k, radius * (k & 1 ? std::sin(angle) : std::cos(angle)));
-      } else {
-        const int64_t limit = dtype == DType::boolean ? 2 : std::max<int64_t>(bound, 1);
+      if (!isFloat(dtype)) {
         out.setInt(i + k, static_cast<int64_t>((uint64_t{words[k]} * static_cast<uint64_t>(limit)) >> 32));
+        continue;
       }
+      const double u = (static_cast<double>(words[k & ~1]) + 1) * 0x1p-32;
+      const double angle = 2 * std::numbers::pi * static_cast<double>(words[k | 1]) * 0x1p-32;
+      out.setDouble(i + k, kind.scale * std::sqrt(-2 * std::log(u)) * (k & 1 ? std::sin(angle) : std::cos(angle)));
     }
   }
   return out;
 }
 
-int64_t indexBound(const Graph& graph, ValueId input, const DimBindings& dims) {
+RandomKindOf randomKind(const Graph& graph, ValueId input, const DimBindings& dims) {
+  RandomKindOf out;
   int64_t bound = 0;
+  double summed = 1;                            // elements that a product sums over
   std::vector<bool> same(graph.size(), false);  // values with the input's elements, in whatever shape
   same[input.index] = true;
   for (size_t i = 0; i < graph.size(); ++i) {
     const Node& node = graph.nodes()[i];
-    auto reads = [&](size_t operand) { return operand < node.operands.size() && same[node.operands[operand].index]; };
-    auto limit = [&](const Dim& extent) {
-      if (const auto n = extent.eval(dims)) bound = bound ? std::min(bound, *n) : *n;
+    const auto reads = [&](size_t operand) {
+      return operand < node.operands.size() && same[node.operands[operand].index];
     };
-    const auto* cast = std::get_if<Cast>(&node.op);
+    const auto sizeOf = [&](size_t operand, size_t axis) {
+      const auto n = graph.type(node.operands[operand]).shape[axis].eval(dims);
+      return n ? *n : 1;
+    };
+    const auto indexes = [&](Axis axis) {
+      const int64_t n = sizeOf(0, static_cast<size_t>(axis));
+      bound = bound ? std::min(bound, n) : n;
+    };
     if (reads(0) && (std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Broadcast>(node.op) ||
-                     std::holds_alternative<Transpose>(node.op) || (cast && isInteger(node.type.dtype))))
+                     std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Cast>(node.op)))
       same[i] = true;
     if (!reads(1)) continue;
-    const Shape& indexed = graph.type(node.operands[0]).shape;
-    if (const auto* op = std::get_if<Gather>(&node.op)) limit(indexed[static_cast<size_t>(op->axis)]);
-    if (const auto* op = std::get_if<IndexSelect>(&node.op)) limit(indexed[static_cast<size_t>(op->axis)]);
-    if (const auto* op = std::get_if<Scatter>(&node.op)) limit(indexed[static_cast<size_t>(op->axis)]);
-    if (std::holds_alternative<CrossEntropy>(node.op) && indexed.size() > 1) limit(indexed[1]);
+    const size_t rank = graph.type(node.operands[1]).rank();
+    if (const auto* op = std::get_if<Gather>(&node.op)) indexes(op->axis);
+    if (const auto* op = std::get_if<IndexSelect>(&node.op)) indexes(op->axis);
+    if (const auto* op = std::get_if<Scatter>(&node.op)) indexes(op->axis);
+    if (std::holds_alternative<CrossEntropy>(node.op)) indexes(1);
+    if (const auto* op = std::get_if<MatMul>(&node.op); op && rank >= 2)
+      summed = static_cast<double>(sizeOf(1, op->transposeB ? rank - 1 : rank - 2));
+    if (std::holds_alternative<Conv>(node.op)) {
+      summed = 1;
+      for (size_t axis = 1; axis < rank; ++axis) summed *= static_cast<double>(sizeOf(1, axis));
+    }
   }
-  return bound ? bound : 10;
+  if (bound) out.bound = bound;
+  out.scale = 1 / std::sqrt(std::max(summed, 1.0));
+  return out;
 }
 
 }  // namespace tokamak::tool

@@ -19,6 +19,9 @@ Result<DimBindings> parseDims(const std::vector<std::string>& pieces);
 /// The same for a graph, which must have these dimensions.
 Result<DimBindings> dimsOf(const Graph& graph, const std::vector<std::string>& pieces);
 
+/// Adds the planner's guess of 1024 for every symbol that has no size.
+void assumeSizes(const Graph& graph, DimBindings& dims);
+
 /// Where the arrays of a graph's inputs come from.
 struct InputOptions {
   std::vector<std::string> files;  // NAME=FILE.npy
@@ -38,11 +41,15 @@ struct Inputs {
 /// input that has neither file nor --random, and whatever does not fit are diagnostics (T0804, T0806, T0807, T03xx).
 Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options);
 
-/// Random elements: floats normal(0, 1); integers in [0, bound); bool evenly. Deterministic in seed, name and type.
-Array randomArray(DType dtype, const std::vector<int64_t>& shape, uint64_t seed, std::string_view name, int64_t bound);
+/// What random elements of an input are made of, by what the graph does with it.
+struct RandomKindOf {
+  int64_t bound = 10;  // integers are in [0, bound): the extent of the axis they index, if they do
+  double scale = 1;    // floats are normal(0, scale): 1/sqrt(k) for the weights of a product over k elements
+};
+RandomKindOf randomKind(const Graph& graph, ValueId input, const DimBindings& dims);
 
-/// Exclusive bound for random values of an integer input: the extent of the axis it indexes, if it is an index;
-/// else 10.
-int64_t indexBound(const Graph& graph, ValueId input, const DimBindings& dims);
+/// Random elements; bool evenly. Deterministic in seed, name and type.
+Array randomArray(DType dtype, const std::vector<int64_t>& shape, uint64_t seed, std::string_view name,
+                  const RandomKindOf& kind);
 
 }  // namespace tokamak::tool

@@ -13,7 +13,7 @@ using namespace tokamak;
 using namespace tokamak::tool;
 
 constexpr const char* kFooter = R"(Start with:
-  tokamak opt examples/transformer_block.tk              the IR, pass by pass
+  tokamak explain examples/transformer_block.tk --dims S=512
   tokamak run examples/transformer_block.tk --random 0 --dims S=128
 Exit codes: 0 done, 1 a comparison failed, 2 bad input (a diagnostic is on stderr).)";
 
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("tokamak ") + TOKAMAK_VERSION);
   app.footer(kFooter);
-  const std::vector<Command> commands = {addRun(app), addOpt(app)};
+  const std::vector<Command> commands = {addRun(app), addExplain(app), addOpt(app), addBench(app), addCache(app)};
   try {
     app.parse(argc, argv);
     return runCommand(commands, json);

@@ -32,7 +32,9 @@ struct Comparison {
   bool close = true;
 };
 
-/// NaNs equal each other. Differences of floats are taken relative to |reference| + mean |reference|.
-Comparison compare(const Array& result, const Array& reference);
+/// NaNs equal each other. Differences of floats are taken relative to |reference| + mean |reference|. `perturbed` are
+/// evaluations with rounding errors put in: what they stray, eight times over, is allowed where it is above the dtype's
+/// usual tolerance.
+Comparison compare(const Array& result, const Array& reference, const std::vector<const Array*>& perturbed = {});
 
 }  // namespace tokamak::tool
