@@ -8,6 +8,7 @@
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/load.h"
 #include "driver/library_step.h"
+#include "driver/shape_checks.h"
 #include "support/hash.h"
 
 namespace tokamak {
@@ -190,6 +191,7 @@ Result<Compiled> compile(const Graph& graph, const Engine& engine, const Compile
   TK_TRY(Lowered lowered, lower(graph, engine, options));
   TK_TRY(LoadedKernels loaded, loadKernels(lowered, engine, options.useCache));
   TK_TRY(runtime::Program program, ProgramWriter(lowered, loaded, engine).run());
+  program.checks = shapeChecks(graph);
   Compiled out;
   TK_TRY(out.executable, runtime::Executable::create(std::move(program), {.pool = engine.pool, .host = engine.host}));
   out.explanation = explanationOf(graph, lowered, options.hints);

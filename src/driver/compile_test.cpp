@@ -159,5 +159,19 @@ TEST(Compile, Products) {
   })");
 }
 
+TEST(Compile, ChecksWhatOnlyTheSizesTell) {
+  auto graph = parseGraph(R"(graph @f(%x: f32[M, 4]) {
+    %0 = reshape %x : f32[floordiv(M, 2), 8]
+    %1 = exp %0 : f32[floordiv(M, 2), 8]
+    return %1
+  })");
+  ASSERT_TRUE(graph) << graph.error().str();
+  auto right = runCompiled(*graph, {randomArray(DType::f32, {6, 4}, 1)}, engine());
+  EXPECT_TRUE(right) << right.error().str();
+  auto wrong = runCompiled(*graph, {randomArray(DType::f32, {7, 4}, 1)}, engine());
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, "T0604");
+}
+
 }  // namespace
 }  // namespace tokamak

@@ -117,12 +117,28 @@ Result<int64_t> FlatProgram::slotBytes(int slot, std::span<const int64_t> regist
   return bytes;
 }
 
+Result<> FlatProgram::checkShapes(std::span<const int64_t> symbols) const {
+  if (program_->checks.empty()) return Unit{};
+  DimBindings dims;
+  for (size_t s = 0; s < symbols.size(); ++s) dims[program_->symbols[s]] = symbols[s];
+  for (const ShapeCheck& check : program_->checks) {
+    TK_TRY(int64_t a, check.a.eval(dims));
+    TK_TRY(int64_t b, check.b.eval(dims));
+    if (check.kind == ShapeCheck::Kind::equal ? a == b : a <= b) continue;
+    const char* relation = check.kind == ShapeCheck::Kind::equal ? "equal" : "be at most";
+    return Diagnostic{"T0604", {}, fmt::format("{}: {} is {}, which must {} {}, which is {}", check.message, check.a.str(), a, relation, check.b.str(), b),
+                      "give inputs whose sizes fit the program"};
+  }
+  return Unit{};
+}
+
 Result<std::shared_ptr<const Binding>> FlatProgram::bind(std::span<const int64_t> symbols) const {
   auto binding = std::make_shared<Binding>();
   binding->symbols.assign(symbols.begin(), symbols.end());
   std::vector<int64_t> registers(shapes_.registerCount());
   std::copy(symbols.begin(), symbols.end(), registers.begin());
   TK_RETURN_IF_ERROR(shapes_.eval(registers));
+  TK_RETURN_IF_ERROR(checkShapes(symbols));
 
   std::vector<int64_t> bytes(program_->slots.size());
   for (int s = 0; s < static_cast<int>(bytes.size()); ++s) {

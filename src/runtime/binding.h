@@ -77,6 +77,7 @@ class FlatProgram {
   Result<> compileShapes();
   void findSources();
   int useTemp(int temp, int step);
+  Result<> checkShapes(std::span<const int64_t> symbols) const;
   Result<int64_t> slotBytes(int slot, std::span<const int64_t> registers) const;
   Diagnostic broken(std::string message) const;
 

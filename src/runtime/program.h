@@ -80,6 +80,13 @@ struct CallStep {
 
 using Step = std::variant<KernelStep, CallStep>;
 
+/// What must hold of the symbols for the program to be right, where that could not be proved when compiling.
+struct ShapeCheck {
+  enum class Kind : uint8_t { equal, atMost } kind = Kind::equal;
+  Dim a, b;
+  std::string message;  // says which op wants it
+};
+
 /// Steps run in order. Every slot is written before it is read; inputs and constants are never written.
 ///
 ///   symbols [M]
@@ -90,6 +97,7 @@ struct Program {
   std::vector<std::string> symbols;
   std::vector<Slot> slots;
   std::vector<Step> steps;
+  std::vector<ShapeCheck> checks;
 };
 
 /// A call that copies operand 0 to operand 1; dims: [bytes].

@@ -1,0 +1,59 @@
+#include "driver/shape_checks.h"
+
+#include <fmt/format.h>
+
+namespace tokamak {
+
+namespace {
+
+using runtime::ShapeCheck;
+
+class Collector {
+ public:
+  explicit Collector(const Graph& graph) : graph_(graph) {}
+
+  std::vector<ShapeCheck> run() {
+    for (size_t i = 0; i < graph_.size(); ++i) {
+      const Node& node = graph_.node(ValueId(i));
+      what_ = fmt::format("{} {}", mnemonic(node.op), graph_.label(ValueId(i)));
+      if (std::holds_alternative<Reshape>(node.op)) equal(node.type.elements(), graph_.type(node.operands[0]).elements());
+      if (auto* op = std::get_if<Slice>(&node.op)) slice(node, *op);
+      if (auto* op = std::get_if<Gather>(&node.op)) within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
+      if (auto* op = std::get_if<Scatter>(&node.op)) within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void equal(const Dim& a, const Dim& b) {
+    if (!(a == b)) out_.push_back({ShapeCheck::Kind::equal, a, b, what_});
+  }
+  void atMost(const Dim& a, const Dim& b) {
+    if (const auto slack = (b - a).constant(); !slack || *slack < 0) out_.push_back({ShapeCheck::Kind::atMost, a, b, what_});
+  }
+  /// The last element of every axis lies within the operand; an empty result reads nothing.
+  void slice(const Node& node, const Slice& op) {
+    const Shape& from = graph_.type(node.operands[0]).shape;
+    for (size_t a = 0; a < from.size(); ++a) {
+      atMost(0, op.start[a]);
+      const Dim& n = node.type.shape[a];
+      const Dim last = op.start[a] + (n - Dim(1)) * Dim(op.stride[a]) + Dim(1);
+      if (const auto slack = (from[a] - last).constant(); slack && *slack >= 0) continue;
+      atMost(last * Dim::min(n, 1), from[a]);
+    }
+  }
+  void within(const Shape& index, const Shape& from, Axis axis) {
+    for (size_t a = 0; a < index.size(); ++a)
+      if (static_cast<Axis>(a) != axis) atMost(index[a], from[a]);
+  }
+
+  const Graph& graph_;
+  std::string what_;
+  std::vector<ShapeCheck> out_;
+};
+
+}  // namespace
+
+std::vector<ShapeCheck> shapeChecks(const Graph& graph) { return Collector(graph).run(); }
+
+}  // namespace tokamak
