@@ -18,6 +18,7 @@ class Collector {
       what_ = fmt::format("{} {}", mnemonic(node.op), graph_.label(ValueId(i)));
       if (std::holds_alternative<Reshape>(node.op)) equal(node.type.elements(), graph_.type(node.operands[0]).elements());
       if (auto* op = std::get_if<Slice>(&node.op)) slice(node, *op);
+      if (auto* op = std::get_if<Reduce>(&node.op)) fold(node, *op);
       if (auto* op = std::get_if<Gather>(&node.op)) within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
       if (auto* op = std::get_if<Scatter>(&node.op)) within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
     }
@@ -41,6 +42,12 @@ class Collector {
       if (const auto slack = (from[a] - last).constant(); slack && *slack >= 0) continue;
       atMost(last * Dim::min(n, 1), from[a]);
     }
+  }
+  /// Extremes of nothing have no value.
+  void fold(const Node& node, const Reduce& op) {
+    const bool extreme = op.kind == ReduceKind::max || op.kind == ReduceKind::min || op.kind == ReduceKind::argmax || op.kind == ReduceKind::argmin;
+    if (!extreme) return;
+    for (Axis a : op.axes) atMost(1, graph_.type(node.operands[0]).shape[a]);
   }
   void within(const Shape& index, const Shape& from, Axis axis) {
     for (size_t a = 0; a < index.size(); ++a)
