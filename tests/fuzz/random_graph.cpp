@@ -135,7 +135,7 @@ int64_t randomInt(Rng& rng, DType dtype, bool special) {
   if (dtype == DType::boolean) return rng.below(2);
   if (special && rng.chance(0.15)) {
     const int64_t low = dtype == DType::u8 ? 0 : std::numeric_limits<int64_t>::min() >> (64 - bitWidth(dtype));
-    return rng.pick<int64_t>({low, wrapTo(dtype, low - 1 + (low == std::numeric_limits<int64_t>::min())), 0, -1});
+    return rng.pick<int64_t>({low, dtype == DType::u8 ? 255 : -(low + 1), 0, -1});
   }
   return dtype == DType::u8 ? rng.below(20) : rng.between(-10, 10);
 }

@@ -125,9 +125,10 @@ Result<Value> apply(const Norm& op, const Call& call) {
                       "give a multiple of groups");
   const Normalisation n(op, x.shape);
   for (int64_t group = 0; group < n.groups; ++group) {
-    const Statistics statistics =
+    Statistics statistics =
         given ? Statistics{call.operand(1 + affineCount).number(group), call.operand(2 + affineCount).number(group)}
               : statisticsOf(op, n, x.floats, group);
+    statistics.mean *= 1 + call.meanError;
     for (int64_t j = 0; j < n.size; ++j) {
       const int64_t at = n.at(group, j);
       double y = (x.floats[at] - statistics.mean) / std::sqrt(statistics.variance + op.eps);

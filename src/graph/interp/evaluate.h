@@ -21,8 +21,9 @@ Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<Array>
 
 /// As `evaluate` in compute precision, but with random rounding errors of a few units in the last place on every
 /// inexact result, and halves rounded to their own dtype at some nodes: outputs under several seeds show how far a
-/// correct implementation may stray, and where a comparison or a rounding may fall either way. Results that f32 holds,
-/// such as small integers, stay exact. Seed 0 errs away from zero everywhere, seed 1 toward it.
+/// correct implementation may stray, and where a comparison or a rounding may fall either way. Sums, products
+/// and pointwise results that f32 holds, such as small integers, stay exact. Seed 0 errs away from zero everywhere,
+/// seed 1 toward it.
 Result<std::vector<Array>> evaluatePerturbed(const Graph& graph, const std::vector<Array>& inputs, uint64_t seed);
 
 /// Values of the symbols of `graph` for inputs of these shapes; checks every extent against them.

@@ -17,7 +17,8 @@ struct Call {
   ValueId id;
   const DimBindings& dims;
   std::vector<const Value*> operands;
-  Extents shape;  // of the result
+  Extents shape;         // of the result
+  double meanError = 0;  // relative; made on the means of normalisations, which cancel against their operands
 
   const Value& operand(size_t i) const { return *operands[i]; }
   DType dtype() const { return graph.type(id).dtype; }

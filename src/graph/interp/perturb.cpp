@@ -82,6 +82,7 @@ double Perturbation::error(double epsilon) {
 void Perturbation::disturbOperands(const Call& call, Value& result, double epsilon, bool evenExact) {
   std::vector<Value> operands;
   Call again = call;
+  again.meanError = error(epsilon);
   for (const Value* operand : call.operands) operands.push_back(*operand);
   for (size_t i = 0; i < operands.size(); ++i) {
     for (double& element : operands[i].floats) element *= 1 + error(epsilon);
