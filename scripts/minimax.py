@@ -21,8 +21,8 @@ import numpy as np
 
 mp.mp.dps = 50
 
-POINTS = 240
-ROUNDS = 60
+POINTS = 120
+ROUNDS = 40
 
 
 @dataclass
@@ -104,14 +104,14 @@ def odd(function):
 
 
 def erf_point(k, step):
-    """erf a / a around a = k step, by the distance from there; an even function around zero."""
+    """erf a / a around a = k step, by the distance from there."""
     centre = k * step
 
     def f(t):
         return mp.erf(centre + t) / (centre + t) if centre + t else 2 / mp.sqrt(mp.pi)
 
     reach = step / 2 + mp.mpf("0.001")
-    return Fit(f"erf table, point {k}", f, -reach if k else mp.mpf(0), reach, 6, lambda t: 1 / f(t))
+    return Fit(f"erf table, point {k}", f, -reach, reach, 6, lambda t: 1 / f(t))
 
 
 def erfc_scaled(t):

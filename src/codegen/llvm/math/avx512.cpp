@@ -30,10 +30,6 @@ constexpr Family mantissa = {
      llvm::Intrinsic::x86_avx512_mask_getmant_ps_512},
     {llvm::Intrinsic::x86_avx512_mask_getmant_pd_128, llvm::Intrinsic::x86_avx512_mask_getmant_pd_256,
      llvm::Intrinsic::x86_avx512_mask_getmant_pd_512}};
-constexpr Family reciprocal = {{llvm::Intrinsic::x86_avx512_rcp14_ps_128, llvm::Intrinsic::x86_avx512_rcp14_ps_256,
-                                llvm::Intrinsic::x86_avx512_rcp14_ps_512},
-                               {llvm::Intrinsic::x86_avx512_rcp14_pd_128, llvm::Intrinsic::x86_avx512_rcp14_pd_256,
-                                llvm::Intrinsic::x86_avx512_rcp14_pd_512}};
 constexpr Family reciprocalSqrt = {
     {llvm::Intrinsic::x86_avx512_rsqrt14_ps_128, llvm::Intrinsic::x86_avx512_rsqrt14_ps_256,
      llvm::Intrinsic::x86_avx512_rsqrt14_ps_512},
@@ -111,7 +107,6 @@ Expr hardwareMantissa(Expr x) {
   return apply({mantissa, true, positiveElseNaN | aroundOne}, {x});
 }
 
-Expr hardwareReciprocal(Expr x) { return apply({reciprocal, false}, {x}); }
 Expr hardwareReciprocalSqrt(Expr x) { return apply({reciprocalSqrt, false}, {x}); }
 
 bool hasHardwareLookUp(Expr x) { return hasAvx512(x) && !x.isDouble() && x.lanes() % 16 == 0; }

@@ -17,8 +17,7 @@ Expr hardwareExponent(Expr x);
 /// |x| * 2^k in [0.75, 1.5): NaN of negative numbers, 1 of zeros and infinities.
 Expr hardwareMantissa(Expr x);
 
-/// 1 / x and 1 / sqrt(x) with relative error below 2^-14.
-Expr hardwareReciprocal(Expr x);
+/// 1 / sqrt(x) with relative error below 2^-14.
 Expr hardwareReciprocalSqrt(Expr x);
 
 /// table[index mod 16] for each lane, without memory. Served where x has a multiple of 16 float lanes.

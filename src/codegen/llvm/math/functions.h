@@ -5,11 +5,6 @@
 /// The functions themselves. Those marked (f32) take float lanes only; the others float or double.
 namespace tokamak::codegen::math {
 
-/// quotient.cpp
-/// a / b where b is far from overflow and underflow; within 0.6 ulp, and faster than a division where that pays.
-Expr quotient(Expr a, Expr b);
-Expr rsqrt(Expr x);
-
 /// exp.cpp
 Expr exp(Expr x);
 Expr exp2(Expr x);
@@ -52,6 +47,7 @@ Expr erf(Expr x);
 Expr erfc(Expr x);
 
 /// power.cpp
+Expr rsqrt(Expr x);
 Expr pow(Expr x, Expr y);
 Expr fmod(Expr a, Expr b);
 Expr remainder(Expr a, Expr b);  ///< torch.remainder: the sign of b

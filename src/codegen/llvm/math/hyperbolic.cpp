@@ -24,7 +24,7 @@ Expr cosh(Expr x) {
 Expr tanh(Expr x) {
   // tanh a = m / (m + 1) with m = (e^2a - 1) / 2, which loses nothing near zero; from the bound on it rounds to one.
   Expr m = halfExpm1OfTwice(atMost(abs(x), x.isDouble() ? 20.0 : 9.1));
-  return copySign(quotient(m, m + 1.0), x);
+  return copySign(m / (m + 1.0), x);
 }
 
 // The inverses go through double arithmetic: squares of floats are exact there, and what the logarithm loses near one

@@ -10,14 +10,14 @@ constexpr double halfPi = 0x1.921fb6p+0, halfPiLow = -0x1.777a5cp-25;  // their 
 
 /// asin s - s for 0 <= s <= 0.5 with z = s^2; relative error of asin below 2^-27.
 Expr asinTail(Expr s, Expr z) {
-  return polynomial(z, {0.166667521, 0.0749531016, 0.0454690196, 0.0241855029, 0.042157013}) * (z * s);
+  return polynomial(z, {0.166667521, 0.0749531016, 0.0454690233, 0.0241854675, 0.0421570949}) * (z * s);
 }
 
 /// atan t for |t| <= 1; relative error below 2^-25.
 Expr atanPolynomial(Expr t) {
   Expr z = t * t;
-  Expr p = polynomial(z, {-0.333331525, 0.199937671, -0.142110035, 0.106657855, -0.0755172372, 0.0432058573,
-                          -0.016364133, 0.00291972281});
+  Expr p = polynomial(z, {-0.333331525, 0.199937671, -0.14211002, 0.106657706, -0.0755167156, 0.0432050116,
+                          -0.0163634811, 0.0029195291});
   return fma(p, z * t, t);
 }
 

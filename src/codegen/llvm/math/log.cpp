@@ -49,8 +49,8 @@ Expr withSpecials(Expr x, Expr result) {
 
 /// log(1 + f) - f for f in [-0.25, 0.5] (f32), relative error of the logarithm below 2^-27.
 Expr log1pTail(Expr f) {
-  Expr p = polynomial(f, {-0.5, 0.333334506, -0.250001013, 0.199908137, -0.166471153, 0.144786566, -0.131629914,
-                          0.104648851, -0.0450756811});
+  Expr p = polynomial(f, {-0.5, 0.333334506, -0.250001013, 0.199908137, -0.166471168, 0.144786611, -0.13162972,
+                          0.104647994, -0.0450748615});
   return p * (f * f);
 }
 
@@ -60,8 +60,8 @@ Expr log1pTailDouble(Expr f) {
   Expr s = f / (f + 2.0);
   Expr z = s * s;
   // On |s| <= 0.2; relative error of the logarithm below 2^-55.
-  Expr p = polynomial(z, {0.6666666666667268, 0.39999999996176555, 0.28571429392868214, 0.22222138682760878,
-                          0.18186349217999873, 0.15250315932536115, 0.15367265979201905});
+  Expr p = polynomial(z, {0.66666666666672691, 0.39999999996172331, 0.28571429393360637, 0.22222138657334592,
+                          0.18186349848940866, 0.1525030896851097, 0.15367289189012012});
   Expr halfSquare = f * f * 0.5;
   return fma(s, fma(p, z, halfSquare), -halfSquare);
 }

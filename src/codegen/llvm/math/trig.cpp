@@ -125,7 +125,7 @@ Expr sinOfReduced(Reduced reduced, int turn) {
 /// tan r = r + r^3 P(r^2), or -1 / tan r for odd n; relative error of tan r below 2^-25.
 Expr tanOfReduced(Reduced reduced) {
   Expr r = reduced.r, y = r * r;
-  Expr p = polynomial(y, {0.333331227, 0.133396983, 0.0533359498, 0.0247015152, 0.00268132146, 0.00964661501});
+  Expr p = polynomial(y, {0.333331227, 0.133396983, 0.0533359796, 0.0247013122, 0.00268175965, 0.0096463114});
   Expr t = fma(p, y * r, r);
   return select((reduced.n & 1) == 0, t, -1.0 / t);
 }
