@@ -11,6 +11,9 @@ target_link_libraries(tokamak_random_graph PUBLIC tokamak_graph)
 add_executable(random_graph_test ${PROJECT_SOURCE_DIR}/tests/fuzz/random_graph_test.cpp)
 target_link_libraries(random_graph_test PRIVATE tokamak_random_graph GTest::gtest GTest::gtest_main)
 gtest_discover_tests(random_graph_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
+add_executable(fuzz_passes_test ${PROJECT_SOURCE_DIR}/tests/fuzz/passes_test.cpp)
+target_link_libraries(fuzz_passes_test PRIVATE tokamak_passes tokamak_random_graph GTest::gtest GTest::gtest_main)
+gtest_discover_tests(fuzz_passes_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
 
 # The sources of tests/FOLDER are one GoogleTest program, FOLDER_test.
 foreach(folder e2e golden errors)

@@ -47,6 +47,15 @@ bool isUniform(const Array& array) {
   return array.size() > 0;
 }
 
+/// Repeating or rearranging equal elements.
+ValueId foldMovedSplat(Rewriter& rewriter, const Node& node) {
+  const bool moves = std::holds_alternative<Broadcast>(node.op) || std::holds_alternative<Reshape>(node.op) ||
+                     std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Slice>(node.op) ||
+                     std::holds_alternative<Flip>(node.op);
+  const auto splat = moves ? splatOf(rewriter.target(), node.operands[0]) : std::nullopt;
+  return splat ? rewriter.full(*splat, node.type.dtype, node.type.shape) : ValueId{};
+}
+
 /// Elementwise on fulls: one element stands for all.
 ValueId foldSplats(Rewriter& rewriter, const Node& node) {
   std::vector<Node> operands;
@@ -121,6 +130,7 @@ Result<Changed> FoldConstants::run(Graph& graph) const {
     if (!std::all_of(node.operands.begin(), node.operands.end(), known)) return {};
     if (isElementwise(node.op) || std::holds_alternative<Activation>(node.op))
       if (const ValueId v = foldSplats(rewriter, node); v.valid()) return v;
+    if (const ValueId v = foldMovedSplat(rewriter, node); v.valid()) return v;
     if (const auto* op = std::get_if<Reduce>(&node.op))
       if (const ValueId v = foldReducedSplat(rewriter, node, *op); v.valid()) return v;
     return foldArrays(rewriter, node, limit);

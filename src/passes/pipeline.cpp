@@ -59,11 +59,14 @@ Result<> runPipeline(Graph& graph, const PipelineOptions& options, const PassObs
   TK_RETURN_IF_ERROR(run(SinkReshape{}));
   // After the sinks, which bring together casts that a reshape or transpose kept apart.
   if (!options.eagerRounding) TK_RETURN_IF_ERROR(run(CastCleanup{}));
-  // What has moved and met may now cancel.
-  TK_RETURN_IF_ERROR(run(Canonicalise{}));
-  TK_RETURN_IF_ERROR(run(FoldConstants{}));
-  // Last, on one spelling of every value.
-  TK_RETURN_IF_ERROR(run(CommonSubexpressions{}));
+  // What has moved and met may now be equal, known or cancel, and each of these may bring about another. Equal values
+  // come first, since x - x shows only once both are one. Two rounds settle nearly every graph.
+  for (int round = 0; round < 4; ++round) {
+    TK_TRY(const Changed shared, run(CommonSubexpressions{}));
+    TK_TRY(const Changed folded, run(FoldConstants{}));
+    TK_TRY(const Changed simplified, run(Canonicalise{}));
+    if (shared == Changed::no && folded == Changed::no && simplified == Changed::no) break;
+  }
   TK_RETURN_IF_ERROR(run(DeadCodeElimination{}));
   return Unit{};
 }

@@ -80,9 +80,7 @@ ValueId foldIntoMatMul(Rewriter& rewriter, const Node& node, MatMul op) {
   return rewriter.append(op, std::move(operands), node.type);
 }
 
-}  // namespace
-
-Result<Changed> SinkTranspose::run(Graph& graph) const {
+Changed sinkOnce(Graph& graph) {
   const auto users = graph.users();
   std::vector<char> isOutput(graph.size(), 0);
   for (ValueId output : graph.outputs()) isOutput[output.index] = 1;
@@ -107,6 +105,15 @@ Result<Changed> SinkTranspose::run(Graph& graph) const {
       rewriter.keep(v);
   }
   return rewriter.finish();
+}
+
+}  // namespace
+
+Result<Changed> SinkTranspose::run(Graph& graph) const {
+  // A walk may leave a fold as the only reader of a transpose, for the next one to take.
+  Changed changed = Changed::no;
+  while (sinkOnce(graph) == Changed::yes) changed = Changed::yes;
+  return changed;
 }
 
 }  // namespace tokamak
