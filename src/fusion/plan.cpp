@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "fusion/account.h"
@@ -37,6 +38,7 @@ class Planner {
     double bytes = 0;
     Decision decision = Decision::yes();
     std::string rule;
+    std::optional<Shape> ownDomain;  // before it was made to run over the reader's shape
   };
 
   double bytesOf(ValueId v) const { return likely(graph_.type(v).bytes(), options_.hints); }
@@ -55,6 +57,8 @@ class Planner {
       for (Reader& g : groups) g.decision = Decision::no("fusion is off"), g.rule = "off";
     if (!alone) reroot(v, groups);
     int64_t home = alone ? -1 : join(v, groups, producers);
+    for (Reader& g : groups)  // who did not get v after all runs over its own shape again
+      if (g.ownDomain && static_cast<int64_t>(g.draft) != home) parts_.drafts[g.draft].domain = *g.ownDomain;
     if (home < 0 && !alone) home = besideReader(v, sources, producers);
     if (home < 0) {
       home = static_cast<int64_t>(parts_.found(v));
@@ -73,7 +77,7 @@ class Planner {
       const int64_t d = parts_.draftOf[s.value.index];
       if (d < 0) continue;
       auto it = std::find_if(out.begin(), out.end(), [&](const Reader& r) { return r.draft == static_cast<size_t>(d); });
-      if (it == out.end()) it = out.insert(out.end(), Reader{static_cast<size_t>(d), {}, 0, Decision::yes(), {}});
+      if (it == out.end()) it = out.insert(out.end(), Reader{static_cast<size_t>(d), {}, 0, Decision::yes(), {}, {}});
       it->sources.push_back(s);
       it->bytes += bytesOf(s.value);
       if (!it->decision) continue;
@@ -105,6 +109,7 @@ class Planner {
         broadcasts |= likely(graph_.type(s.value).elements(), options_.hints) * (joins ? 1e9 : 1.0) < likely(elementCount(shape), options_.hints);
       if (broadcasts && draft.weight > 4) continue;
       if (std::any_of(draft.members.begin(), draft.members.end(), [&](ValueId m) { return parts_.stored[m.index]; })) continue;
+      g.ownDomain = draft.domain;
       draft.domain = shape;
       g.decision = Decision::yes();
       g.rule = "read-in-place";

@@ -69,19 +69,20 @@ ExprId Emitter::random(const Node& node, const Random& op, const At& at) {
   const At scalar{{}, 1, {}, {}};
   const ExprId seed = value(node.operands[0], scalar), offset = value(node.operands[1], scalar);
   const ExprId element = math(at).expr(flatten(node.type.shape, at));
+  const DType real = type == DType::f64 ? DType::f64 : DType::f32;
   auto unit = [&](ExprId word) {  // the top 24 bits
-    return w.convert(w.binary(BinaryKind::shr, word, w.i64(8)), DType::f32);
+    return w.convert(w.binary(BinaryKind::shr, word, w.i64(8)), real);
   };
-  const ExprId scale = w.imm(Scalar::of(0x1p-24), DType::f32);
+  const ExprId scale = w.imm(Scalar::of(0x1p-24), real);
   if (op.kind == RandomKind::bits) return w.convert(w.philox(seed, offset, element), type);
   if (op.kind == RandomKind::uniform) return w.convert(w.mul(unit(w.philox(seed, offset, element)), scale), type);
   const ExprId one = w.i64(1);
   const ExprId odd = w.binary(BinaryKind::bit_and, element, one);
   const ExprId even = w.let("pair", w.sub(element, odd));
-  const ExprId u1 = w.mul(w.add(unit(w.philox(seed, offset, even)), w.imm(Scalar::of(1.0), DType::f32)), scale);
+  const ExprId u1 = w.mul(w.add(unit(w.philox(seed, offset, even)), w.imm(Scalar::of(1.0), real)), scale);
   const ExprId u2 = w.mul(unit(w.philox(seed, offset, w.add(even, one))), scale);
-  const ExprId radius = w.unary(UnaryKind::sqrt, w.mul(w.unary(UnaryKind::log, u1), w.imm(Scalar::of(-2.0), DType::f32)));
-  const ExprId angle = w.let("angle", w.mul(u2, w.imm(Scalar::of(6.283185307179586), DType::f32)));
+  const ExprId radius = w.unary(UnaryKind::sqrt, w.mul(w.unary(UnaryKind::log, u1), w.imm(Scalar::of(-2.0), real)));
+  const ExprId angle = w.let("angle", w.mul(u2, w.imm(Scalar::of(6.283185307179586), real)));
   const ExprId turn = w.select(w.binary(BinaryKind::ne, odd, w.i64(0)), w.unary(UnaryKind::sin, angle), w.unary(UnaryKind::cos, angle));
   return w.convert(w.mul(radius, turn), type);
 }

@@ -11,7 +11,7 @@ namespace tokamak::fuzz {
 namespace {
 
 constexpr uint64_t kUsual = 4, kThorough = 32;  // perturbed evaluations
-constexpr double kSlack = 16;
+constexpr double kSlack = 64;
 
 double tolerance(DType dtype) {
   switch (dtype) {
@@ -72,7 +72,7 @@ double allowance(const Evaluations& all, size_t output, int64_t i, double most) 
     }
   }
   if (!isFloat(reference.dtype()) || !std::isfinite(reference.getDouble(i))) return 0;
-  return tolerance(reference.dtype()) * (std::abs(reference.getDouble(i)) + 0.01 + 0.05 * most) + kSlack * spread;
+  return tolerance(reference.dtype()) * (std::abs(reference.getDouble(i)) + 0.01 + 0.1 * most) + kSlack * spread;
 }
 
 bool accepts(const Array& reference, const Array& actual, int64_t i, double allowed) {
