@@ -33,6 +33,9 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
   fusion.decomposed = decomposedActivation;
   out.plan = planFusion(out.graph, fusion);
 
+  if (options.library && fusion.libraryTypes.empty())
+    out.plan.ledger.notes.push_back("products run as generated kernels: " + engine.library->available().reason());
+
   schedule::Device device;
   device.vectorBytes = engine.target.vectorBytes;
   device.threads = engine.host->threads();

@@ -101,7 +101,7 @@ Ledger writeLedger(const Graph& graph, const FusionOptions& options, const Fusio
       ledger.edges.push_back(std::move(edge));
     }
     const Node& node = graph.node(consumer);
-    if (std::holds_alternative<Input>(node.op) || std::holds_alternative<Constant>(node.op) || isFree(node.op)) continue;
+    if (std::holds_alternative<Input>(node.op) || std::holds_alternative<Constant>(node.op) || isView[i]) continue;
     double moved = bytesOf(graph, consumer, options);
     for (ValueId operand : node.operands) moved += bytesOf(graph, shown[operand.index], options);
     const double product = productOps(graph, consumer, options);

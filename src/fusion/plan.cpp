@@ -351,6 +351,14 @@ FusionPlan Planner::finish() {
 
 }  // namespace
 
-FusionPlan planFusion(const Graph& graph, const FusionOptions& options) { return Planner(graph, options).run(); }
+FusionPlan planFusion(const Graph& graph, const FusionOptions& options) {
+  FusionPlan plan = Planner(graph, options).run();
+  if (!options.fuse || plan.ledger.fusedMicroseconds <= plan.ledger.unfusedMicroseconds) return plan;
+  FusionOptions apart = options;
+  apart.fuse = false;
+  plan = Planner(graph, apart).run();
+  plan.ledger.notes.push_back("fused, the graph was predicted to be slower than op by op: it runs op by op");
+  return plan;
+}
 
 }  // namespace tokamak
