@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstring>
 #include <random>
+#include <thread>
 
 #include "driver/three_ways.h"
 #include "graph/interp/evaluate.h"
@@ -157,6 +160,73 @@ TEST(Compile, Products) {
     %0 = matmul %x, %w : i64[3, 4, 6]
     return %0
   })");
+}
+
+runtime::TensorRef refTo(const Array& a) {
+  return {const_cast<void*>(a.data()), a.dtype(), static_cast<int>(a.shape().size()), a.shape().data(), nullptr};
+}
+
+std::vector<Array> arraysOf(const std::vector<runtime::Tensor>& tensors) {
+  std::vector<Array> out;
+  for (const auto& t : tensors) {
+    out.emplace_back(t.dtype(), t.shape());
+    std::memcpy(out.back().data(), t.data(), out.back().bytes());
+  }
+  return out;
+}
+
+constexpr const char* kNormGelu = R"(graph @f(%x: f32[M, N], %w: f32[N]) {
+  %0 = norm %x, %w {kind = rms, affine = true} : f32[M, N]
+  %1 = gelu %0 : f32[M, N]
+  return %1
+})";
+
+TEST(Compile, OneCompilationServesAHundredSizes) {
+  const auto graph = parseGraph(kNormGelu);
+  ASSERT_TRUE(graph) << graph.error().str();
+  const auto compiled = compile(*graph, engine());
+  ASSERT_TRUE(compiled) << compiled.error().str();
+  for (int64_t k = 0; k < 100; ++k) {
+    const Array x = randomArray(DType::f32, {k % 7, 1 + k}, k), w = randomArray(DType::f32, {1 + k}, k + 1);
+    const runtime::TensorRef refs[] = {refTo(x), refTo(w)};
+    const auto got = compiled->executable->run(refs);
+    ASSERT_TRUE(got) << got.error().str();
+    expectClose(*evaluate(*graph, {x, w}), arraysOf(*got), "N = " + std::to_string(1 + k));
+  }
+}
+
+TEST(Compile, ManyThreadsShareAnExecutable) {
+  const auto graph = parseGraph(kNormGelu);
+  const auto compiled = compile(*graph, engine());
+  ASSERT_TRUE(compiled) << compiled.error().str();
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      const Array x = randomArray(DType::f32, {5 + t, 40}, t), w = randomArray(DType::f32, {40}, t + 9);
+      const runtime::TensorRef refs[] = {refTo(x), refTo(w)};
+      const auto first = compiled->executable->run(refs);
+      for (int i = 0; first && i < 200; ++i) {
+        const auto again = compiled->executable->run(refs);
+        if (!again || !(arraysOf(*again) == arraysOf(*first))) ++wrong;
+      }
+      if (!first) ++wrong;
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Compile, ResultsDoNotDependOnThreads) {
+  const auto graph = parseGraph(R"(graph @f(%x: f32[300, 700]) {
+    %0 = reduce %x {kind = sum, axes = [0, 1]} : f32[]
+    %1 = reduce %x {kind = sum, axes = [0]} : f32[700]
+    %2 = softmax %x {axis = 1} : f32[300, 700]
+    return %0, %1, %2
+  })");
+  ASSERT_TRUE(graph) << graph.error().str();
+  const std::vector<Array> inputs{randomArray(DType::f32, {300, 700}, 3)};
+  const Engine one({.threads = 1, .diskCache = false}), two({.threads = 2, .diskCache = false});
+  EXPECT_EQ(*runCompiled(*graph, inputs, one), *runCompiled(*graph, inputs, two));
 }
 
 TEST(Compile, ChecksWhatOnlyTheSizesTell) {

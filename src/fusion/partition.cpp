@@ -60,7 +60,7 @@ static bool needsSplit(const Shape& domain, const std::vector<Axis>& folded, con
   double kept = 1, fold = 1;
   for (size_t i = 0; i < domain.size(); ++i)
     (std::find(folded.begin(), folded.end(), Axis(i)) == folded.end() ? kept : fold) *= likely(domain[i], options.hints);
-  return kept < 4 * options.machine.threads && fold >= 65536;
+  return isLongFold(kept, fold);
 }
 
 /// Whether a second sweep over what one iteration holds would still find it in cache.

@@ -117,7 +117,7 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
   plan.keep = folded * 4 <= device.cacheBytes;
   if (domain.vectorFolded) {
     plan.form = Form::row;
-    if (oneSweep && kept < 4 * device.threads && folded >= 65536) {
+    if (oneSweep && isLongFold(kept, folded)) {
       plan.form = Form::split;
       plan.piece = domain.foldedGroups.size() == 1 ? 16384 : 1;
     }
