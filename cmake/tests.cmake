@@ -52,8 +52,12 @@ if(TARGET tokamak)
 endif()
 
 # An installed Tokamak is found by find_package and is all that a program needs.
+set(consumer_flags "")
+if(TOKAMAK_SANITIZE)
+  set(consumer_flags -fsanitize=${TOKAMAK_SANITIZE})
+endif()
 add_test(NAME install.consumer
          COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${CMAKE_BINARY_DIR} -DSOURCE_DIR=${PROJECT_SOURCE_DIR}
                  -DWORK_DIR=${CMAKE_BINARY_DIR}/consumer -DCXX=${CMAKE_CXX_COMPILER}
-                 "-DCXX_FLAGS=$<$<BOOL:${TOKAMAK_SANITIZE}>:-fsanitize=${TOKAMAK_SANITIZE}>" -P
+                 "-DCXX_FLAGS=${consumer_flags}" -P
                  ${PROJECT_SOURCE_DIR}/tests/consumer/run.cmake)
