@@ -161,10 +161,10 @@ Result<Value> apply(const Resize& op, const Call& call) {
   for (int64_t image = 0; image < planes.images; ++image)
     forEachIndex(planes.out, [&](const Extents& o) {
       const int64_t base = image * planes.inSize;
-      if (!isFloat(x.dtype)) {
+      if (op.kind == ResizeKind::nearest) {
         int64_t offset = base;
         for (size_t axis = 0; axis < k; ++axis) offset += samples[axis][o[axis]].index * planes.strides[axis];
-        out.ints[at++] = x.ints[offset];
+        onData(x, out, [&](const auto& from, auto& to) { to[at++] = from[offset]; });
         return;
       }
       double sum = 0;
@@ -177,8 +177,7 @@ Result<Value> apply(const Resize& op, const Call& call) {
           weight *= upper ? sample.weight : 1 - sample.weight;
           offset += (upper ? sample.next : sample.index) * planes.strides[axis];
         }
-        // torch's linear modes multiply also by a weight of 0; nearest reads one element.
-        if (op.kind == ResizeKind::linear || corner == 0) sum += weight * x.floats[offset];
+        sum += weight * x.floats[offset];  // also by a weight of 0, as torch's linear modes do
       }
       out.floats[at++] = sum;
     });
