@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <regex>
@@ -71,7 +72,11 @@ void line(nlohmann::json& report, const std::string& name, double value, const c
 void compileSpeed(const Engine& engine, const std::string& filter, nlohmann::json& report) {
   if (!std::regex_search("compile", std::regex(filter))) return;
   const CompileOptions noCache{.useCache = false};
-  auto lowering = [&](const Graph& g) { return secondsOf([&] { TK_CHECK(lower(g, engine, noCache).ok(), "lower"); }); };
+  auto lowering = [&](const Graph& g) {
+    double best = 1e9;
+    for (int i = 0; i < 5; ++i) best = std::min(best, secondsOf([&] { TK_CHECK(lower(g, engine, noCache).ok(), "lower"); }));
+    return best;
+  };
   const double thousand = lowering(chain(1000)), two = lowering(chain(2000));
   line(report, "plan_and_lower/chain_1000", thousand, "s", 2, true);
   line(report, "plan_and_lower/chain_2000_over_1000", two / thousand, "x", 2.5, true);

@@ -49,6 +49,25 @@ void Lowering::store(ValueId v, const At& at, bool streaming) {
     if (region.outputs[i] == v) e.storeFlat(outputBuffers[i], e.flatten(type.shape, at), at, value, type.dtype, streaming);
 }
 
+static Dim storedBytes(const Graph& graph, const Region& region) {
+  Dim stored = 0;
+  for (ValueId v : region.outputs) stored = stored + graph.type(v).bytes();
+  return stored;
+}
+
+Streaming streamingOf(const Graph& graph, const Region& region, const Device& device) {
+  const auto known = storedBytes(graph, region).constant();
+  if (!known) return Streaming::bySize;
+  return static_cast<double>(*known) >= device.streamBytes ? Streaming::yes : Streaming::no;
+}
+
+void Lowering::withStreaming(Streaming streaming, double streamBytes, const std::function<void(bool)>& body) {
+  if (streaming != Streaming::bySize) return body(streaming == Streaming::yes);
+  const ExprId large = w.binary(BinaryKind::ge, w.dim(storedBytes(graph, region)), w.i64(static_cast<int64_t>(streamBytes)));
+  auto scoped = [&](bool past) { return [&, past] { e.scope([&] { body(past); }); }; };
+  w.when(large, scoped(true), scoped(false));
+}
+
 std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<LoopAxis>& groups, const std::vector<Index>& index) {
   std::vector<Index> out(rank, m.constant(0));
   for (size_t g = 0; g < groups.size(); ++g) out[groups[g].last] = index[g];

@@ -18,6 +18,9 @@ struct Device {
   double streamBytes = 24 << 20;     // results at least this large are stored past the caches
 };
 
+/// Whether results are stored past the caches: known when compiling, or, where sizes are symbols, when the kernel runs.
+enum class Streaming : uint8_t { no, yes, bySize };
+
 /// A region as a kernel, with what its global buffers hold, in order; scratch ones hold no value.
 struct Scheduled {
   kernel::Kernel kernel;
@@ -37,6 +40,8 @@ class Lowering {
   void store(ValueId v, const At& at, bool streaming = false);
 
   BufferId bufferOf(ValueId v) const;  // of an input or output
+  /// Writes `body` for plain or streaming stores, or for both, to choose from when the sizes are known.
+  void withStreaming(Streaming streaming, double streamBytes, const std::function<void(bool)>& body);
 
   const Graph& graph;
   const Region& region;
@@ -48,6 +53,8 @@ class Lowering {
  private:
   std::vector<ValueId> buffers_;
 };
+
+Streaming streamingOf(const Graph& graph, const Region& region, const Device& device);
 
 /// A place in the domain given an index for each group of axes (see LoopAxis).
 std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<LoopAxis>& groups, const std::vector<Index>& index);

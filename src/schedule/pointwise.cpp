@@ -16,7 +16,7 @@ std::string Pointwise::Plan::str() const {
   if (narrow != wide) out += fmt::format(", tail {}", narrow);
   if (chunk) out += fmt::format(", chunks of {}", chunk);
   if (tile) out += fmt::format(", tiles {}x{}", tile, tile);
-  if (streaming) out += ", streaming stores";
+  if (streaming != Streaming::no) out += streaming == Streaming::yes ? ", streaming stores" : ", streaming stores when large";
   return out;
 }
 
@@ -59,9 +59,8 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
     if (outer < 4 * device.threads && inner > 8192) plan.chunk = 8192;
     plan.grain = std::max<int64_t>(1, static_cast<int64_t>(perThread / std::max(1.0, plan.chunk ? double(plan.chunk) : inner)));
   }
-  double stored = 0;
-  for (ValueId v : region.outputs) stored += likely(graph.type(v).bytes(), hints);
-  plan.streaming = stored >= device.streamBytes;
+  plan.streaming = streamingOf(graph, region, device);
+  plan.streamBytes = device.streamBytes;
   return plan;
 }
 
@@ -71,14 +70,16 @@ Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan&
   const AccessMap accesses = mapAccesses(graph, region.domain, region.outputs, [&](ValueId v) { return l.isLeaf[v.index]; });
   const auto groups = collapse(region.domain, accesses);
   const size_t rank = region.domain.size();
+  bool past = false;  // the caches
   auto storeAll = [&](const At& at) {
-    for (ValueId v : region.outputs) l.store(v, at, plan.streaming);
+    for (ValueId v : region.outputs) l.store(v, at, past);
   };
   if (groups.empty()) {
     storeAll(At{domainIndex(IndexMath(l.w, 1), rank, {}, {}), 1, {}, {}});
     return std::move(l).finish(std::string(name), plan.str());
   }
   if (plan.tile) {
+    past = plan.streaming == Streaming::yes;
     lowerTiles(l, accesses, groups, plan.tile, plan.narrow, plan.grain, storeAll);
     return std::move(l).finish("transpose", plan.str());
   }
@@ -91,26 +92,29 @@ Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan&
     storeAll(at);
   };
   const Dim inner = groups.back().extent;
-  if (groups.size() == 1) {
-    vectors.binding = Binding::parallel;
-    vectors.grain = plan.grain;
-    overVectors(e, vectors, 0, inner, body);
-    return std::move(l).finish(std::string(name), plan.str());
-  }
-  std::vector<Dim> outer;
-  for (size_t g = 0; g + 1 < groups.size(); ++g) outer.push_back(groups[g].extent);
-  if (plan.chunk) outer.push_back(Dim::ceilDiv(inner, plan.chunk));
-  e.loop("i", l.w.i64(0), l.w.dim(elementCount(outer)), 1, Binding::parallel, [&](ExprId i) {
-    const auto parts = unflatten(IndexMath(l.w, 1), {i, 0, 1, {}}, outer);
-    for (size_t g = 0; g + 1 < groups.size(); ++g) {
-      index[g] = parts[g];
-      index[g].base = l.w.let("i", index[g].base);
+  l.withStreaming(plan.streaming, plan.streamBytes, [&](bool streaming) {
+    past = streaming;
+    if (groups.size() == 1) {
+      vectors.binding = Binding::parallel;
+      vectors.grain = plan.grain;
+      overVectors(e, vectors, 0, inner, body);
+      return;
     }
-    if (!plan.chunk) return overVectors(e, vectors, 0, inner, body);
-    const ExprId begin = l.w.let("begin", l.w.mul(parts.back().base, l.w.i64(plan.chunk)));
-    const ExprId end = l.w.let("end", l.w.binary(BinaryKind::min, l.w.add(begin, l.w.i64(plan.chunk)), l.w.dim(inner)));
-    overVectors(e, vectors, begin, plan.chunk, end, body);
-  }, plan.grain);
+    std::vector<Dim> outer;
+    for (size_t g = 0; g + 1 < groups.size(); ++g) outer.push_back(groups[g].extent);
+    if (plan.chunk) outer.push_back(Dim::ceilDiv(inner, plan.chunk));
+    e.loop("i", l.w.i64(0), l.w.dim(elementCount(outer)), 1, Binding::parallel, [&](ExprId i) {
+      const auto parts = unflatten(IndexMath(l.w, 1), {i, 0, 1, {}}, outer);
+      for (size_t g = 0; g + 1 < groups.size(); ++g) {
+        index[g] = parts[g];
+        index[g].base = l.w.let("i", index[g].base);
+      }
+      if (!plan.chunk) return overVectors(e, vectors, 0, inner, body);
+      const ExprId begin = l.w.let("begin", l.w.mul(parts.back().base, l.w.i64(plan.chunk)));
+      const ExprId end = l.w.let("end", l.w.binary(BinaryKind::min, l.w.add(begin, l.w.i64(plan.chunk)), l.w.dim(inner)));
+      overVectors(e, vectors, begin, plan.chunk, end, body);
+    }, plan.grain);
+  });
   return std::move(l).finish(std::string(name), plan.str());
 }
 

@@ -13,7 +13,8 @@ struct Pointwise {
     int64_t grain = 1;           // iterations of the parallel loop a thread must have
     int64_t chunk = 0;           // elements of the last axis a parallel iteration takes; 0: all of it
     int64_t tile = 0;            // side of the tiles for values that lie across; 0: there are none
-    bool streaming = false;
+    Streaming streaming = Streaming::no;
+    double streamBytes = 0;
     std::string str() const;
   };
 

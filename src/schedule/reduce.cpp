@@ -13,7 +13,7 @@ std::string FoldAxes::Plan::str() const {
   static constexpr const char* forms[] = {"rows", "columns", "split"};
   std::string out = fmt::format("{}, {} lanes", forms[static_cast<int>(form)], lanes);
   if (piece) out += fmt::format(", pieces of {}", piece);
-  if (streaming) out += ", streaming stores";
+  if (streaming != Streaming::no) out += streaming == Streaming::yes ? ", streaming stores" : ", streaming stores when large";
   return out;
 }
 
@@ -131,9 +131,9 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
     plan.keep = plan.keep && folded * 4 * plan.lanes <= device.cacheBytes;
     plan.grain = std::max<int64_t>(1, static_cast<int64_t>(16384 / std::max(1.0, folded * plan.lanes)));
   }
-  double stored = 0;
-  for (ValueId v : region.outputs) stored += likely(graph.type(v).bytes(), hints);
-  plan.streaming = stored >= device.streamBytes;
+  const bool storesFull = !phases.sweeps.back().stores.empty();
+  plan.streaming = storesFull ? streamingOf(graph, region, device) : Streaming::no;
+  plan.streamBytes = device.streamBytes;
   return plan;
 }
 

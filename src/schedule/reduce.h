@@ -19,7 +19,8 @@ struct FoldAxes {
     int64_t grain = 1;
     int64_t piece = 0;     // split: elements (row-like) or rows (column-like) of a piece
     bool keep = true;      // dear values are kept between sweeps
-    bool streaming = false;
+    Streaming streaming = Streaming::no;
+    double streamBytes = 0;
     std::string str() const;
   };
 

@@ -39,7 +39,7 @@ class ColumnSweeps {
     }
     for (size_t k = 0; k < sweep.folds.size(); ++k)
       folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), whole, position);
-    for (ValueId v : sweep.stores) l_.store(v, at, plan_.streaming);
+    for (ValueId v : sweep.stores) l_.store(v, at, plan_.streaming == Streaming::yes);
   }
 
   void finish(const Sweep& sweep, std::vector<FoldState>& folds) {

@@ -11,8 +11,9 @@ namespace {
 /// Takes one row (or one piece of it) through the sweeps.
 class RowSweeps {
  public:
-  RowSweeps(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases, std::vector<Index> kept)
-      : l_(l), domain_(domain), plan_(plan), phases_(phases), index_(domain.groups.size()) {
+  RowSweeps(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases, std::vector<Index> kept,
+            bool streaming = false)
+      : l_(l), domain_(domain), plan_(plan), phases_(phases), streaming_(streaming), index_(domain.groups.size()) {
     for (size_t k = 0; k < domain.keptGroups.size(); ++k) index_[domain.keptGroups[k]] = kept[k];
     for (const Sweep& sweep : phases.sweeps)
       for (ValueId v : sweep.keeps) l.e.unbind(v), rows_[v.index] = l.w.local("row", computeType(l.graph.type(v).dtype), domain.foldedCount);
@@ -35,7 +36,7 @@ class RowSweeps {
 
   /// Elements of a cache line, for a sweep that streams one result whose rows begin anywhere in a line; else 0.
   int64_t oddLine(const Sweep& sweep, const Dim& inner) const {
-    if (!plan_.streaming || sweep.stores.size() != 1 || !sweep.folds.empty() || domain_.foldedGroups.size() != 1) return 0;
+    if (!streaming_ || sweep.stores.size() != 1 || !sweep.folds.empty() || domain_.foldedGroups.size() != 1) return 0;
     const int64_t line = 64 / byteWidth(l_.graph.type(sweep.stores[0]).dtype);
     const auto n = inner.constant();
     return (n && *n % line == 0) || (n && *n < 4 * line) ? 0 : line;
@@ -77,7 +78,7 @@ class RowSweeps {
     }
     for (size_t k = 0; k < sweep.folds.size(); ++k)
       folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), at, position);
-    for (ValueId v : sweep.stores) l_.store(v, at, plan_.streaming);
+    for (ValueId v : sweep.stores) l_.store(v, at, streaming_);
     if (&sweep == &phases_.sweeps.back() && phases_.sweeps.size() > 1 && !at.tail) fetchNextRow(at);
   }
 
@@ -141,6 +142,7 @@ class RowSweeps {
   const FoldDomain& domain_;
   const FoldAxes::Plan& plan_;
   const Phases& phases_;
+  bool streaming_;
   std::vector<Index> index_;
   std::unordered_map<uint32_t, BufferId> rows_;
 };
@@ -150,11 +152,13 @@ class RowSweeps {
 void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
   const Phases phases = planPhases(l.graph, l.region, plan.keep);
   const auto kept = domain.extents(domain.keptGroups);
-  l.e.loop("i", l.w.i64(0), l.w.dim(elementCount(kept)), 1, Binding::parallel, [&](ExprId i) {
-    auto index = unflatten(IndexMath(l.w, 1), {i, 0, 1, {}}, kept);
-    for (Index& k : index) k.base = l.w.let("i", k.base);
-    RowSweeps(l, domain, plan, phases, index).run();
-  }, plan.grain);
+  l.withStreaming(plan.streaming, plan.streamBytes, [&](bool streaming) {
+    l.e.loop("i", l.w.i64(0), l.w.dim(elementCount(kept)), 1, Binding::parallel, [&](ExprId i) {
+      auto index = unflatten(IndexMath(l.w, 1), {i, 0, 1, {}}, kept);
+      for (Index& k : index) k.base = l.w.let("i", k.base);
+      RowSweeps(l, domain, plan, phases, index, streaming).run();
+    }, plan.grain);
+  });
 }
 
 /// Stage one folds pieces of the outermost folded group (or of the only one) in parallel; stage two folds the pieces.

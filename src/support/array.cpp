@@ -1,3 +1,6 @@
+#include <sys/mman.h>
+
+#include <new>
 #include "support/array.h"
 
 #include <fmt/format.h>
@@ -8,6 +11,14 @@
 #include "support/scalar_op.h"
 
 namespace tokamak {
+
+void* allocateLarge(size_t bytes) {
+  constexpr size_t kPage = size_t{2} << 20;
+  void* memory = bytes < 2 * kPage ? std::malloc(bytes ? bytes : 1) : std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  if (!memory) throw std::bad_alloc();
+  if (bytes >= 2 * kPage) madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: small pages do as well
+  return memory;
+}
 
 namespace {
 
@@ -28,7 +39,7 @@ int64_t checkedSize(const std::vector<int64_t>& shape, DType dtype) {
 }
 
 /// Bytes to skip at the start of a vector's storage so that what follows is aligned.
-size_t alignmentOffset(const std::vector<std::byte>& bytes) {
+size_t alignmentOffset(const auto& bytes) {
   return -reinterpret_cast<uintptr_t>(bytes.data()) & (kAlignment - 1);
 }
 
