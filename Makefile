@@ -58,7 +58,7 @@ asan: setup ## run the tests with the address and undefined-behaviour sanitizers
 
 tsan: setup ## run the tests with the thread sanitizer
 	@scripts/build.sh tsan all
-	@cd build/tsan && $(CTEST)
+	@cd build/tsan && TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp $$TSAN_OPTIONS" $(CTEST)
 
 install: build ## install to PREFIX (default: CMake's)
 	@scripts/build.sh release libtokamak

@@ -44,7 +44,7 @@ endforeach()
 
 # The command line from outside. The virtual environment's Python has numpy.
 if(TARGET tokamak)
-  find_program(TOKAMAK_PYTHON python NAMES python3 HINTS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
+  find_program(TOKAMAK_PYTHON NAMES python3 PATHS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
   if(TOKAMAK_PYTHON)
     add_test(NAME cli COMMAND ${TOKAMAK_PYTHON} ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.py)
     set_tests_properties(cli PROPERTIES ENVIRONMENT "TOKAMAK=$<TARGET_FILE:tokamak>" TIMEOUT 900)

@@ -12,6 +12,8 @@
 
 namespace tokamak::tool {
 
+constexpr size_t kLargestFile = size_t{1} << 30;
+
 void report(const Diagnostic& diagnostic, bool json) {
   fmt::print(stderr, "{}\n", diagnostic.str());
   if (!json) return;
@@ -47,10 +49,14 @@ Result<std::string> readFile(const std::string& path) {
   if (!file) return failure(std::strerror(errno));
   std::string text;
   char buffer[1 << 16];
-  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file)) text.append(buffer, n);
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, file)) {
+    text.append(buffer, n);
+    if (text.size() > kLargestFile) break;
+  }
   const bool bad = std::ferror(file) != 0;
   if (file != stdin) std::fclose(file);
   if (bad) return failure(std::strerror(errno));
+  if (text.size() > kLargestFile) return failure("it is larger than 1 GiB");
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstring>
 #include <new>
+#include <stdexcept>
 
 #include "command.h"
 #include "console.h"
@@ -39,6 +40,11 @@ int runCommand(const std::vector<Command>& commands, bool json) {
     if (outcome) return static_cast<int>(*outcome);
     report(outcome.error(), json);
   }
+  return static_cast<int>(Outcome::badInput);
+}
+
+int outOfMemory(bool json) {
+  report({"T0806", {}, "not enough memory", "give smaller sizes with --dims"}, json);
   return static_cast<int>(Outcome::badInput);
 }
 
