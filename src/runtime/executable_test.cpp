@@ -8,10 +8,15 @@
 #include <numeric>
 #include <thread>
 
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+
 namespace {
 thread_local int64_t heapAllocations = 0;
 }
-// Counts this thread's heap allocations, to show that steady state makes none.
+// Counts this thread's heap allocations, to show that steady state makes none. Sanitizers bring operators of their own.
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 void* operator new(size_t bytes) {
   ++heapAllocations;
   if (void* p = std::malloc(bytes ? bytes : 1)) return p;
@@ -19,6 +24,7 @@ void* operator new(size_t bytes) {
 }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
+#endif
 
 namespace tokamak::runtime {
 namespace {
