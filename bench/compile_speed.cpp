@@ -24,7 +24,10 @@ double secondsOf(const std::function<void()>& work) {
 Graph chain(int ops) {
   Builder b("chain");
   ValueId x = b.input("x", DType::f32, {1024, 256});
-  for (int i = 0; i < ops; ++i) x = i % 3 == 0 ? b.binary(BinaryKind::add, x, Scalar::of(0.5)) : i % 3 == 1 ? b.unary(UnaryKind::abs, x) : b.binary(BinaryKind::mul, x, Scalar::of(1.01));
+  for (int i = 0; i < ops; ++i)
+    x = i % 3 == 0   ? b.binary(BinaryKind::add, x, Scalar::of(0.5))
+        : i % 3 == 1 ? b.unary(UnaryKind::abs, x)
+                     : b.binary(BinaryKind::mul, x, Scalar::of(1.01));
   b.output(x);
   return *b.finish();
 }
@@ -36,7 +39,9 @@ Graph transformer(int layers) {
   constexpr int64_t d = 256, heads = 4;
   ValueId x = b.input("x", DType::f32, {s, d});
   for (int i = 0; i < layers; ++i) {
-    auto weight = [&](const char* name, Shape shape) { return b.input(fmt::format("{}{}", name, i), DType::f32, std::move(shape)); };
+    auto weight = [&](const char* name, Shape shape) {
+      return b.input(fmt::format("{}{}", name, i), DType::f32, std::move(shape));
+    };
     ValueId h = b.layerNorm(x, weight("g", {d}), weight("h", {d}));
     auto head = [&](const char* name) {
       const ValueId p = b.matmul(h, weight(name, {d, d}), false, true);
@@ -56,7 +61,8 @@ Graph transformer(int layers) {
 
 Graph layerNorm(Dim rows) {
   Builder b("layer_norm");
-  ValueId x = b.input("x", DType::f32, {rows, 4096}), w = b.input("w", DType::f32, {4096}), c = b.input("b", DType::f32, {4096});
+  ValueId x = b.input("x", DType::f32, {rows, 4096}), w = b.input("w", DType::f32, {4096}),
+          c = b.input("b", DType::f32, {4096});
   b.output(b.layerNorm(x, w, c));
   return *b.finish();
 }
@@ -64,7 +70,8 @@ Graph layerNorm(Dim rows) {
 void line(nlohmann::json& report, const std::string& name, double value, const char* unit, double target, bool atMost) {
   const bool met = atMost ? value <= target : value >= target;
   report["compile"].push_back({{"case", name}, {"value", value}, {"unit", unit}, {"target", target}, {"met", met}});
-  fmt::print("{:36} {:9.3f} {}  (target {} {}){}\n", name, value, unit, atMost ? "at most" : "at least", target, met ? "" : "  MISSED");
+  fmt::print("{:36} {:9.3f} {}  (target {} {}){}\n", name, value, unit, atMost ? "at most" : "at least", target,
+             met ? "" : "  MISSED");
 }
 
 }  // namespace
@@ -74,7 +81,8 @@ void compileSpeed(const Engine& engine, const std::string& filter, nlohmann::jso
   const CompileOptions noCache{.useCache = false};
   auto lowering = [&](const Graph& g) {
     double best = 1e9;
-    for (int i = 0; i < 5; ++i) best = std::min(best, secondsOf([&] { TK_CHECK(lower(g, engine, noCache).ok(), "lower"); }));
+    for (int i = 0; i < 5; ++i)
+      best = std::min(best, secondsOf([&] { TK_CHECK(lower(g, engine, noCache).ok(), "lower"); }));
     return best;
   };
   const double thousand = lowering(chain(1000)), two = lowering(chain(2000));
@@ -83,12 +91,17 @@ void compileSpeed(const Engine& engine, const std::string& filter, nlohmann::jso
   line(report, "plan/transformer_24_layers", lowering(transformer(24)), "s", 1, true);
 
   TK_CHECK(compile(layerNorm(8), engine, noCache).ok(), "warm up");
-  line(report, "compile/layer_norm_kernel", 1e3 * secondsOf([&] { TK_CHECK(compile(layerNorm(64), engine, noCache).ok(), "compile"); }), "ms", 60, true);
+  line(report, "compile/layer_norm_kernel",
+       1e3 * secondsOf([&] { TK_CHECK(compile(layerNorm(64), engine, noCache).ok(), "compile"); }), "ms", 60, true);
   const auto folder = std::filesystem::temp_directory_path() / "tokamak-bench-cache";
   std::filesystem::remove_all(folder);
-  { const Engine first({.cacheFolder = folder}); TK_CHECK(compile(layerNorm(64), first).ok(), "fill the cache"); }
+  {
+    const Engine first({.cacheFolder = folder});
+    TK_CHECK(compile(layerNorm(64), first).ok(), "fill the cache");
+  }
   const Engine second({.cacheFolder = folder});
-  line(report, "compile/layer_norm_from_disk", 1e3 * secondsOf([&] { TK_CHECK(compile(layerNorm(64), second).ok(), "load"); }), "ms", 3, true);
+  line(report, "compile/layer_norm_from_disk",
+       1e3 * secondsOf([&] { TK_CHECK(compile(layerNorm(64), second).ok(), "load"); }), "ms", 3, true);
   std::filesystem::remove_all(folder);
 
   // One call of a kernel that does next to nothing.
@@ -98,7 +111,9 @@ void compileSpeed(const Engine& engine, const std::string& filter, nlohmann::jso
   std::vector<float> in(16), out(16);
   const int64_t shape[] = {16};
   const runtime::TensorRef x{in.data(), DType::f32, 1, shape, nullptr}, y{out.data(), DType::f32, 1, shape, nullptr};
-  const double calls = secondsOf([&] { for (int i = 0; i < 100000; ++i) TK_CHECK(tiny->executable->run({&x, 1}, {&y, 1}).ok(), "run"); });
+  const double calls = secondsOf([&] {
+    for (int i = 0; i < 100000; ++i) TK_CHECK(tiny->executable->run({&x, 1}, {&y, 1}).ok(), "run");
+  });
   line(report, "call/one_kernel", calls * 1e6 / 100000, "us", 2, true);
 
   // A symbolic row count against a static one.
@@ -108,8 +123,11 @@ void compileSpeed(const Engine& engine, const std::string& filter, nlohmann::jso
     const auto fixed = compile(layerNorm(rows), engine, noCache);
     std::vector<float> data(rows * 4096, 1.f), w(4096, 1.f);
     const int64_t xs[] = {rows, 4096}, ws[] = {4096};
-    const std::vector<runtime::TensorRef> refs{{data.data(), DType::f32, 2, xs, nullptr}, {w.data(), DType::f32, 1, ws, nullptr}, {w.data(), DType::f32, 1, ws, nullptr}};
-    std::vector<Contender> both{{"static", [&] { TK_CHECK(fixed->executable->run(refs).ok(), "run"); }}, {"symbolic", [&] { TK_CHECK(dynamic->executable->run(refs).ok(), "run"); }}};
+    const std::vector<runtime::TensorRef> refs{{data.data(), DType::f32, 2, xs, nullptr},
+                                               {w.data(), DType::f32, 1, ws, nullptr},
+                                               {w.data(), DType::f32, 1, ws, nullptr}};
+    std::vector<Contender> both{{"static", [&] { TK_CHECK(fixed->executable->run(refs).ok(), "run"); }},
+                                {"symbolic", [&] { TK_CHECK(dynamic->executable->run(refs).ok(), "run"); }}};
     interleave(both, 0.6);
     worst = std::min(worst, both[0].seconds / both[1].seconds);
   }

@@ -35,18 +35,25 @@ static char* touched(int64_t bytes) {
   return p;
 }
 
-Limits::Limits(const Engine& engine, int64_t bytes) : engine_(engine), bytes_(bytes), from_(touched(bytes)), to_(touched(bytes)) {}
+Limits::Limits(const Engine& engine, int64_t bytes)
+    : engine_(engine), bytes_(bytes), from_(touched(bytes)), to_(touched(bytes)) {}
 Limits::~Limits() { std::free(from_), std::free(to_); }
 
 constexpr int64_t kPiece = 1 << 16;
 
 void Limits::copy() const {
-  struct Job { char *from, *to; int64_t bytes; } job{from_, to_, bytes_ / 2};
-  engine_.host->parallelFor(engine_.host.get(), (job.bytes + kPiece - 1) / kPiece, 4, 0, [](void* data, int64_t begin, int64_t end, std::byte*) {
-    const Job& j = *static_cast<Job*>(data);
-    const int64_t last = std::min(end * kPiece, j.bytes);
-    std::memcpy(j.to + begin * kPiece, j.from + begin * kPiece, last - begin * kPiece);
-  }, &job);
+  struct Job {
+    char *from, *to;
+    int64_t bytes;
+  } job{from_, to_, bytes_ / 2};
+  engine_.host->parallelFor(
+      engine_.host.get(), (job.bytes + kPiece - 1) / kPiece, 4, 0,
+      [](void* data, int64_t begin, int64_t end, std::byte*) {
+        const Job& j = *static_cast<Job*>(data);
+        const int64_t last = std::min(end * kPiece, j.bytes);
+        std::memcpy(j.to + begin * kPiece, j.from + begin * kPiece, last - begin * kPiece);
+      },
+      &job);
 }
 
 /// As fast as this machine's registers allow, or it would be no limit.
@@ -62,12 +69,19 @@ __attribute__((target_clones("default", "avx2", "avx512f"))) static int64_t read
 }
 
 void Limits::read() const {
-  struct Job { const char* from; int64_t bytes; int64_t sums[64]; } job{from_, bytes_, {}};
-  engine_.host->parallelFor(engine_.host.get(), (job.bytes + kPiece - 1) / kPiece, 4, 0, [](void* data, int64_t begin, int64_t end, std::byte*) {
-    Job& j = *static_cast<Job*>(data);
-    const int64_t first = begin * kPiece, last = std::min(end * kPiece, j.bytes);
-    __atomic_fetch_add(&j.sums[begin % 64], readPiece(j.from + first, last - first), __ATOMIC_RELAXED);
-  }, &job);
+  struct Job {
+    const char* from;
+    int64_t bytes;
+    int64_t sums[64];
+  } job{from_, bytes_, {}};
+  engine_.host->parallelFor(
+      engine_.host.get(), (job.bytes + kPiece - 1) / kPiece, 4, 0,
+      [](void* data, int64_t begin, int64_t end, std::byte*) {
+        Job& j = *static_cast<Job*>(data);
+        const int64_t first = begin * kPiece, last = std::min(end * kPiece, j.bytes);
+        __atomic_fetch_add(&j.sums[begin % 64], readPiece(j.from + first, last - first), __ATOMIC_RELAXED);
+      },
+      &job);
 }
 
 }  // namespace tokamak::bench

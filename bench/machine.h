@@ -17,7 +17,8 @@ struct Contender {
 };
 void interleave(std::vector<Contender>& contenders, double budgetSeconds = 1.5, int leastRounds = 7);
 
-/// Copies or reads `bytes` on all threads of the engine, in memory already touched: the limits that results are held against.
+/// Copies or reads `bytes` on all threads of the engine, in memory already touched: the limits that results are held
+/// against.
 class Limits {
  public:
   Limits(const Engine& engine, int64_t bytes);

@@ -23,9 +23,12 @@ Graph withConstants(const Graph& graph, const std::vector<Array>& inputs) {
   for (size_t i = 0; i < graph.size(); ++i) {
     Node node = graph.node(ValueId(i));
     for (ValueId& v : node.operands) v = map[v.index];
-    if (i == 0) map.push_back(out.addInput(node.name, node.type));
-    else if (std::holds_alternative<Input>(node.op)) map.push_back(out.append({Constant{std::make_shared<Array>(inputs[i])}, {}, node.type, node.name, {}}));
-    else map.push_back(out.append(std::move(node)));
+    if (i == 0)
+      map.push_back(out.addInput(node.name, node.type));
+    else if (std::holds_alternative<Input>(node.op))
+      map.push_back(out.append({Constant{std::make_shared<Array>(inputs[i])}, {}, node.type, node.name, {}}));
+    else
+      map.push_back(out.append(std::move(node)));
   }
   for (ValueId v : graph.outputs()) out.addOutput(map[v.index]);
   return out;
@@ -42,8 +45,10 @@ std::vector<Array> randomInputs(const Graph& graph) {
     for (const Dim& d : graph.type(v).shape) shape.push_back(*d.constant());
     Array a(graph.type(v).dtype, shape);
     for (int64_t i = 0; i < a.size(); ++i) {
-      if (isFloat(a.dtype())) a.setDouble(i, some[i % some.size()]);
-      else a.setInt(i, static_cast<int64_t>(random() % 32000));
+      if (isFloat(a.dtype()))
+        a.setDouble(i, some[i % some.size()]);
+      else
+        a.setInt(i, static_cast<int64_t>(random() % 32000));
     }
     out.push_back(std::move(a));
   }
@@ -77,7 +82,8 @@ nlohmann::json runCase(const Case& c, const Engine& engine) {
     contenders.push_back({"limit", [&] { c.read ? limits->read() : limits->copy(); }});
   }
   interleave(contenders);
-  nlohmann::json row{{"case", c.name}, {"kernels", compiled->explanation.ledger.regions.size()}, {"ms", contenders[0].seconds * 1e3}};
+  nlohmann::json row{
+      {"case", c.name}, {"kernels", compiled->explanation.ledger.regions.size()}, {"ms", contenders[0].seconds * 1e3}};
   if (c.bytes > 0) {
     row["limit"] = c.read ? "read" : "copy";
     row["limit_ms"] = contenders[1].seconds * 1e3;
@@ -85,12 +91,15 @@ nlohmann::json runCase(const Case& c, const Engine& engine) {
     row["fraction"] = contenders[1].seconds / contenders[0].seconds;
     row["target"] = c.target;
     row["met"] = contenders[1].seconds / contenders[0].seconds >= c.target;
-    fmt::print("{:36} {:9.3f} ms  {:7.1f} GB/s  {:5.2f} of a {}  (target {:.2f}){}\n", c.name, contenders[0].seconds * 1e3, c.bytes / contenders[0].seconds / 1e9,
-               contenders[1].seconds / contenders[0].seconds, c.read ? "read" : "copy", c.target, row["met"] ? "" : "  MISSED");
+    fmt::print("{:36} {:9.3f} ms  {:7.1f} GB/s  {:5.2f} of a {}  (target {:.2f}){}\n", c.name,
+               contenders[0].seconds * 1e3, c.bytes / contenders[0].seconds / 1e9,
+               contenders[1].seconds / contenders[0].seconds, c.read ? "read" : "copy", c.target,
+               row["met"] ? "" : "  MISSED");
   } else {
     const double gflops = c.flops / contenders[0].seconds / 1e9;
     row["GFLOP/s"] = gflops, row["target"] = c.targetGflops, row["met"] = gflops >= c.targetGflops;
-    fmt::print("{:36} {:9.3f} ms  {:7.1f} GFLOP/s (target {:.0f}){}\n", c.name, contenders[0].seconds * 1e3, gflops, c.targetGflops, row["met"] ? "" : "  MISSED");
+    fmt::print("{:36} {:9.3f} ms  {:7.1f} GFLOP/s (target {:.0f}){}\n", c.name, contenders[0].seconds * 1e3, gflops,
+               c.targetGflops, row["met"] ? "" : "  MISSED");
   }
   std::fflush(stdout);
   return row;
@@ -104,12 +113,16 @@ int main(int argc, char** argv) {
   using namespace tokamak;
   std::string json, filter;
   for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::string(argv[i]) == "--json") json = argv[i + 1];
-    else if (std::string(argv[i]) == "--cases") filter = argv[i + 1];
-    else return fmt::print(stderr, "usage: tokamak_bench [--json FILE] [--cases REGEX]\n"), 2;
+    if (std::string(argv[i]) == "--json")
+      json = argv[i + 1];
+    else if (std::string(argv[i]) == "--cases")
+      filter = argv[i + 1];
+    else
+      return fmt::print(stderr, "usage: tokamak_bench [--json FILE] [--cases REGEX]\n"), 2;
   }
   const Engine engine({.diskCache = false});
-  nlohmann::json report{{"threads", engine.host->threads()}, {"cpu", engine.target.cpu}, {"library", engine.library->version()}};
+  nlohmann::json report{
+      {"threads", engine.host->threads()}, {"cpu", engine.target.cpu}, {"library", engine.library->version()}};
   for (const auto& c : bench::allCases())
     if (std::regex_search(c.name, std::regex(filter))) report["cases"].push_back(bench::runCase(c, engine));
   bench::compileSpeed(engine, filter, report);

@@ -18,10 +18,12 @@ namespace {
 using LoadedKernels = std::vector<std::shared_ptr<const codegen::LoadedKernel>>;
 
 /// Object code from the cache or the compiler, loaded.
-Result<std::shared_ptr<const codegen::LoadedKernel>> loadKernel(const kernel::Kernel& kernel, const Engine& engine, bool useCache) {
+Result<std::shared_ptr<const codegen::LoadedKernel>> loadKernel(const kernel::Kernel& kernel, const Engine& engine,
+                                                                bool useCache) {
   const std::string text = kernel::print(kernel), symbol = codegen::symbolName(kernel);
   const std::string context = engine.target.key() + codegen::compilerVersion();
-  const uint64_t low = hashBytes(text, hashBytes(context)), high = hashBytes(context, hashBytes(text, 0x5851f42d4c957f2dull));
+  const uint64_t low = hashBytes(text, hashBytes(context)),
+                 high = hashBytes(context, hashBytes(text, 0x5851f42d4c957f2dull));
   const std::string key = fmt::format("{:016x}{:016x}", low, high);
   if (useCache)
     if (auto object = engine.cache->get(key))
@@ -41,8 +43,10 @@ Result<LoadedKernels> loadKernels(const Lowered& lowered, const Engine& engine, 
     for (size_t i = next++; i < n; i = next++) {
       if (!lowered.kernels[i]) continue;
       auto loaded = loadKernel(lowered.kernels[i]->kernel, engine, useCache);
-      if (loaded) out[i] = std::move(*loaded);
-      else errors[i] = loaded.error();
+      if (loaded)
+        out[i] = std::move(*loaded);
+      else
+        errors[i] = loaded.error();
     }
   };
   std::vector<std::thread> helpers;
@@ -67,11 +71,14 @@ class ProgramWriter {
     for (const Node& node : graph_.nodes())
       for (const Dim& d : node.type.shape) d.collectSymbols(symbols);
     program_.symbols.assign(symbols.begin(), symbols.end());
-    for (size_t i = 0; i < graph_.inputs().size(); ++i) addSlot(graph_.inputs()[i], runtime::SlotKind::input, static_cast<int>(i));
+    for (size_t i = 0; i < graph_.inputs().size(); ++i)
+      addSlot(graph_.inputs()[i], runtime::SlotKind::input, static_cast<int>(i));
     placeOutputs();
     for (size_t i = 0; i < lowered_.plan.regions.size(); ++i) {
-      if (lowered_.kernels[i]) addKernel(i);
-      else TK_RETURN_IF_ERROR(addLibraryCall(lowered_.plan.regions[i], i));
+      if (lowered_.kernels[i])
+        addKernel(i);
+      else
+        TK_RETURN_IF_ERROR(addLibraryCall(lowered_.plan.regions[i], i));
     }
     for (auto [from, to] : copies_) addCopy(from, to);
     return std::move(program_);
@@ -81,7 +88,8 @@ class ProgramWriter {
   int addSlot(ValueId v, runtime::SlotKind kind, int index) {
     const Node& node = graph_.node(v);
     runtime::Slot slot{graph_.label(v), kind, node.type.dtype, node.type.shape, index, {}};
-    if (auto* constant = std::get_if<Constant>(&node.op)) slot.constant = std::shared_ptr<const void>(constant->data, constant->data->data());
+    if (auto* constant = std::get_if<Constant>(&node.op))
+      slot.constant = std::shared_ptr<const void>(constant->data, constant->data->data());
     program_.slots.push_back(std::move(slot));
     return slotOf_[v.index] = static_cast<int>(program_.slots.size()) - 1;
   }
@@ -95,7 +103,8 @@ class ProgramWriter {
   void placeOutputs() {
     for (size_t k = 0; k < graph_.outputs().size(); ++k) {
       const ValueId v = graph_.outputs()[k], at = home(v);
-      const bool given = std::holds_alternative<Input>(graph_.node(at).op) || std::holds_alternative<Constant>(graph_.node(at).op);
+      const bool given =
+          std::holds_alternative<Input>(graph_.node(at).op) || std::holds_alternative<Constant>(graph_.node(at).op);
       const bool fresh = !given && slotOf_[at.index] < 0 && slotOf_[v.index] < 0;
       const int keep = slotOf_[v.index];
       const int slot = addSlot(v, runtime::SlotKind::output, static_cast<int>(k));
@@ -131,7 +140,8 @@ class ProgramWriter {
         step.operands.push_back({slot(scheduled.buffers[b]), access});
         continue;
       }
-      program_.slots.push_back({step.name + "." + buffer.name, runtime::SlotKind::temp, buffer.dtype, {buffer.size}, -1, {}});
+      program_.slots.push_back(
+          {step.name + "." + buffer.name, runtime::SlotKind::temp, buffer.dtype, {buffer.size}, -1, {}});
       step.operands.push_back({static_cast<int>(program_.slots.size()) - 1, access});
     }
     for (const auto& symbol : scheduled.kernel.symbols) step.symbols.push_back(Dim::symbol(symbol));
@@ -182,7 +192,8 @@ class ProgramWriter {
 
 Explanation explanationOf(const Graph& written, const Lowered& lowered, const DimBindings& dims) {
   Explanation out{lowered.graph, lowered.plan.ledger, dims, computingOps(written), {}};
-  for (const auto& scheduled : lowered.kernels) out.kernels.push_back(scheduled ? kernel::print(scheduled->kernel) : "");
+  for (const auto& scheduled : lowered.kernels)
+    out.kernels.push_back(scheduled ? kernel::print(scheduled->kernel) : "");
   return out;
 }
 

@@ -12,10 +12,10 @@
 namespace tokamak {
 
 struct CompileOptions {
-  DimBindings hints;        // likely sizes of symbolic dimensions, for the cost model; any size runs
-  bool fuse = true;         // false: every op a kernel of its own
-  bool library = true;      // products may go to the library
-  bool useCache = true;     // of compiled kernels
+  DimBindings hints;           // likely sizes of symbolic dimensions, for the cost model; any size runs
+  bool fuse = true;            // false: every op a kernel of its own
+  bool library = true;         // products may go to the library
+  bool useCache = true;        // of compiled kernels
   bool eagerRounding = false;  // round to the dtype after every op, as PyTorch's eager mode does
 };
 
@@ -29,8 +29,8 @@ struct Lowered {
 /// Graph to kernels: everything but code generation. The machine is described by `device`.
 Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOptions& options);
 
-/// What there is to say about a lowered graph, for `explain`. `written` is the program before any pass, `dims` the sizes
-/// that were predicted for.
+/// What there is to say about a lowered graph, for `explain`. `written` is the program before any pass, `dims` the
+/// sizes that were predicted for.
 Explanation explanationOf(const Graph& written, const Lowered& lowered, const DimBindings& dims);
 
 /// A graph ready to run, and what was decided about it.

@@ -19,8 +19,10 @@ Array randomArray(DType dtype, const std::vector<int64_t>& shape, uint64_t seed)
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   for (int64_t i = 0; i < a.size(); ++i) {
-    if (isFloat(dtype)) a.setDouble(i, normal(random));
-    else a.setInt(i, dtype == DType::boolean ? static_cast<int64_t>(random() % 2) : static_cast<int64_t>(random() % 7));
+    if (isFloat(dtype))
+      a.setDouble(i, normal(random));
+    else
+      a.setInt(i, dtype == DType::boolean ? static_cast<int64_t>(random() % 2) : static_cast<int64_t>(random() % 7));
   }
   return a;
 }
@@ -84,7 +86,8 @@ TEST(Compile, SoftmaxAndNorm) {
     %0 = softmax %x {axis = 1} : f32[M, 100]
     %1 = norm %0, %w, %b {kind = layer, affine = true} : f32[M, 100]
     return %1
-  })", {{"M", 5}});
+  })",
+            {{"M", 5}});
 }
 
 TEST(Compile, FoldsOfEveryShape) {
@@ -95,14 +98,22 @@ TEST(Compile, FoldsOfEveryShape) {
       for (int a = 0; a < 3; ++a)
         if (std::string(axes).find(char('0' + a)) == std::string::npos) kept += (kept.empty() ? "" : ", ") + dims[a];
       const std::string type = (kind[0] == 'a' ? "i64[" : "f32[") + kept + "]";
-      threeWays("graph @f(%x: f32[3, 20, 37]) {\n %0 = reduce %x {kind = " + std::string(kind) + ", axes = " + axes + "} : " + type + "\n return %0\n}");
+      threeWays("graph @f(%x: f32[3, 20, 37]) {\n %0 = reduce %x {kind = " + std::string(kind) + ", axes = " + axes +
+                "} : " + type + "\n return %0\n}");
     }
 }
 
 TEST(Compile, LongFoldsInTwoStages) {
-  threeWays("graph @f(%x: f32[3, 70001]) {\n %0 = reduce %x {kind = sum, axes = [1]} : f32[3]\n %1 = reduce %x {kind = argmax, axes = [1]} : i64[3]\n return %0, %1\n}");
-  threeWays("graph @f(%x: f32[N]) {\n %0 = mul %x, %x : f32[N]\n %1 = reduce %0 {kind = mean, axes = [0]} : f32[]\n return %1\n}", {{"N", 100003}});
-  threeWays("graph @f(%x: f32[1000, 70]) {\n %0 = exp %x : f32[1000, 70]\n %1 = reduce %0 {kind = sum, axes = [0]} : f32[70]\n %2 = sqrt %1 : f32[70]\n return %2\n}");
+  threeWays(
+      "graph @f(%x: f32[3, 70001]) {\n %0 = reduce %x {kind = sum, axes = [1]} : f32[3]\n %1 = reduce %x {kind = "
+      "argmax, axes = [1]} : i64[3]\n return %0, %1\n}");
+  threeWays(
+      "graph @f(%x: f32[N]) {\n %0 = mul %x, %x : f32[N]\n %1 = reduce %0 {kind = mean, axes = [0]} : f32[]\n return "
+      "%1\n}",
+      {{"N", 100003}});
+  threeWays(
+      "graph @f(%x: f32[1000, 70]) {\n %0 = exp %x : f32[1000, 70]\n %1 = reduce %0 {kind = sum, axes = [0]} : "
+      "f32[70]\n %2 = sqrt %1 : f32[70]\n return %2\n}");
 }
 
 TEST(Compile, TransposesAndViews) {
@@ -149,7 +160,8 @@ TEST(Compile, Products) {
     %0 = matmul %x, %w, %b {transpose_b = true} : f32[M, 96]
     %1 = gelu %0 : f32[M, 96]
     return %1
-  })", {{"M", 9}});
+  })",
+            {{"M", 9}});
   threeWays(R"(graph @f(%x: f32[1, 3, 17, 19], %w: f32[8, 3, 3, 3], %b: f32[8]) {
     %0 = conv %x, %w, %b {stride = [2, 1], low = [1, 1], high = [1, 1], dilation = [1, 1]} : f32[1, 8, 9, 19]
     %1 = relu %0 : f32[1, 8, 9, 19]

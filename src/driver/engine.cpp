@@ -19,7 +19,8 @@ std::string defaultCacheFolder() {
 
 Engine::Engine(const EngineOptions& options) {
   int64_t limit = options.poolLimitBytes;
-  if (auto text = fromEnvironment("TOKAMAK_POOL_LIMIT"); limit < 0 && !text.empty()) limit = std::strtoll(text.c_str(), nullptr, 10);
+  if (auto text = fromEnvironment("TOKAMAK_POOL_LIMIT"); limit < 0 && !text.empty())
+    limit = std::strtoll(text.c_str(), nullptr, 10);
   pool = std::make_shared<runtime::MemoryPool>(runtime::PoolOptions{.limitBytes = limit});
   host = std::make_shared<runtime::ParallelHost>(options.threads);
   runtime::KernelCacheOptions cacheOptions;

@@ -15,14 +15,14 @@ struct EngineOptions {
   int threads = 0;              // 0: as many as OpenMP would use
   int64_t poolLimitBytes = -1;  // of memory kept for reuse; negative: a quarter of the machine's
   bool diskCache = true;
-  std::string cacheFolder;      // empty: $TOKAMAK_CACHE_DIR, else $XDG_CACHE_HOME/tokamak, else ~/.cache/tokamak
-  std::string oneDnnPath;       // empty: $TOKAMAK_ONEDNN, else the usual places
-  int vectorBytes = 64;         // widest registers to use
+  std::string cacheFolder;  // empty: $TOKAMAK_CACHE_DIR, else $XDG_CACHE_HOME/tokamak, else ~/.cache/tokamak
+  std::string oneDnnPath;   // empty: $TOKAMAK_ONEDNN, else the usual places
+  int vectorBytes = 64;     // widest registers to use
   std::function<void(std::string_view)> warn;  // told of a damaged cache and the like; default: standard error
 };
 
-/// What compilations and executables share: memory, threads, the cache, the library. Safe from many threads; executables keep
-/// alive what they need of it. The environment is read here, once, and nowhere else.
+/// What compilations and executables share: memory, threads, the cache, the library. Safe from many threads;
+/// executables keep alive what they need of it. The environment is read here, once, and nowhere else.
 struct Engine {
   explicit Engine(const EngineOptions& options = {});
 

@@ -51,7 +51,9 @@ std::vector<PostOp> postOpsOf(const Graph& graph, const Region& region, std::vec
       post.kind = activationKind(step.activation.kind);
       post.alpha = step.activation.kind == ActivationKind::relu ? 0.f : 1.f;
     } else {
-      post.kind = step.binary == BinaryKind::add ? PostOpKind::add : step.binary == BinaryKind::mul ? PostOpKind::mul : PostOpKind::sub;
+      post.kind = step.binary == BinaryKind::add   ? PostOpKind::add
+                  : step.binary == BinaryKind::mul ? PostOpKind::mul
+                                                   : PostOpKind::sub;
       post.broadcast = step.across == EpilogueStep::Across::rows ? library::Broadcast::row : library::Broadcast::none;
       post.dtype = graph.type(step.operand).dtype;
       operands.push_back(step.operand);
@@ -72,7 +74,8 @@ Result<LibraryStep> matmulStep(const Graph& graph, const Region& region, const l
   const Shape &a = graph.type(node.operands[0]).shape, &b = graph.type(node.operands[1]).shape;
   LibraryStep step;
   step.operands = node.operands;
-  library::MatMulDesc desc{.a = graph.type(node.operands[0]).dtype, .b = graph.type(node.operands[1]).dtype, .c = node.type.dtype};
+  library::MatMulDesc desc{
+      .a = graph.type(node.operands[0]).dtype, .b = graph.type(node.operands[1]).dtype, .c = node.type.dtype};
   desc.transposeA = op.transposeA;
   desc.transposeB = op.transposeB;
   desc.bias = node.operands.size() > 2;
@@ -83,8 +86,10 @@ Result<LibraryStep> matmulStep(const Graph& graph, const Region& region, const l
   const Dim k = a[a.size() - (op.transposeA ? 2 : 1)], n = b[b.size() - (op.transposeB ? 2 : 1)];
   for (size_t i = 0; i + 2 < a.size(); ++i) batch = batch * a[i];
   if (b.size() == 2 && a.size() > 2) {
-    if (op.transposeA) desc.broadcastB = true;
-    else m = batch * m, batch = 1;  // one matrix for all: the batch is more rows
+    if (op.transposeA)
+      desc.broadcastB = true;
+    else
+      m = batch * m, batch = 1;  // one matrix for all: the batch is more rows
   }
   step.dims = {batch, m, n, k};
   TK_TRY(auto call, library.matmul(desc));

@@ -48,7 +48,8 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
       out.kernels.emplace_back();
       continue;
     }
-    TK_TRY(schedule::Scheduled scheduled, schedule::scheduleRegion(out.graph, region, options.hints, device, entry.name));
+    TK_TRY(schedule::Scheduled scheduled,
+           schedule::scheduleRegion(out.graph, region, options.hints, device, entry.name));
     entry.schedule = scheduled.scheduler + ": " + scheduled.plan;
     out.kernels.emplace_back(std::move(scheduled));
   }

@@ -16,11 +16,14 @@ class Collector {
     for (size_t i = 0; i < graph_.size(); ++i) {
       const Node& node = graph_.node(ValueId(i));
       what_ = fmt::format("{} {}", mnemonic(node.op), graph_.label(ValueId(i)));
-      if (std::holds_alternative<Reshape>(node.op)) equal(node.type.elements(), graph_.type(node.operands[0]).elements());
+      if (std::holds_alternative<Reshape>(node.op))
+        equal(node.type.elements(), graph_.type(node.operands[0]).elements());
       if (auto* op = std::get_if<Slice>(&node.op)) slice(node, *op);
       if (auto* op = std::get_if<Reduce>(&node.op)) fold(node, *op);
-      if (auto* op = std::get_if<Gather>(&node.op)) within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
-      if (auto* op = std::get_if<Scatter>(&node.op)) within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
+      if (auto* op = std::get_if<Gather>(&node.op))
+        within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
+      if (auto* op = std::get_if<Scatter>(&node.op))
+        within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
     }
     return std::move(out_);
   }
@@ -30,7 +33,8 @@ class Collector {
     if (!(a == b)) out_.push_back({ShapeCheck::Kind::equal, a, b, what_});
   }
   void atMost(const Dim& a, const Dim& b) {
-    if (const auto slack = (b - a).constant(); !slack || *slack < 0) out_.push_back({ShapeCheck::Kind::atMost, a, b, what_});
+    if (const auto slack = (b - a).constant(); !slack || *slack < 0)
+      out_.push_back({ShapeCheck::Kind::atMost, a, b, what_});
   }
   /// The last element of every axis lies within the operand; an empty result reads nothing.
   void slice(const Node& node, const Slice& op) {
@@ -45,7 +49,8 @@ class Collector {
   }
   /// Extremes of nothing have no value.
   void fold(const Node& node, const Reduce& op) {
-    const bool extreme = op.kind == ReduceKind::max || op.kind == ReduceKind::min || op.kind == ReduceKind::argmax || op.kind == ReduceKind::argmin;
+    const bool extreme = op.kind == ReduceKind::max || op.kind == ReduceKind::min || op.kind == ReduceKind::argmax ||
+                         op.kind == ReduceKind::argmin;
     if (!extreme) return;
     for (Axis a : op.axes) atMost(1, graph_.type(node.operands[0]).shape[a]);
   }

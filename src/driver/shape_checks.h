@@ -5,8 +5,8 @@
 
 namespace tokamak {
 
-/// What the verifier could not prove of a graph's symbolic extents: that a reshape keeps the element count, that a slice or an
-/// index stays within its operand.
+/// What the verifier could not prove of a graph's symbolic extents: that a reshape keeps the element count, that a
+/// slice or an index stays within its operand.
 std::vector<runtime::ShapeCheck> shapeChecks(const Graph& graph);
 
 }  // namespace tokamak

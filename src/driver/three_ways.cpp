@@ -11,7 +11,8 @@ Result<std::vector<Array>> runCompiled(const Graph& graph, const std::vector<Arr
   TK_TRY(Compiled compiled, compile(graph, engine, options));
   std::vector<runtime::TensorRef> refs;
   for (const Array& a : inputs)
-    refs.push_back({const_cast<void*>(a.data()), a.dtype(), static_cast<int>(a.shape().size()), a.shape().data(), nullptr});
+    refs.push_back(
+        {const_cast<void*>(a.data()), a.dtype(), static_cast<int>(a.shape().size()), a.shape().data(), nullptr});
   TK_TRY(std::vector<runtime::Tensor> outputs, compiled.executable->run(refs));
   std::vector<Array> out;
   for (const auto& t : outputs) {

@@ -67,8 +67,7 @@ class Walker {
   uint64_t keyOf(ValueId v, const std::vector<AxisMap>& index) const {
     uint64_t h = v.index;
     for (const auto& map : index)
-      for (size_t i = 0; i < rank_; ++i)
-        h = hashMix(h, map.coefficient[i].hash() ^ (map.opaque[i] ? 0x9e37 : 0));
+      for (size_t i = 0; i < rank_; ++i) h = hashMix(h, map.coefficient[i].hash() ^ (map.opaque[i] ? 0x9e37 : 0));
     for (const auto& map : index) h = hashMix(h, map.offset.hash() + map.masked);
     return h;
   }
@@ -190,9 +189,15 @@ class Walker {
     }
     visit(node.operands[0], inner);
   }
-  void visitOp(const Node& node, const Pool& op, const std::vector<AxisMap>& index) { window(node, op.window.size(), index); }
-  void visitOp(const Node& node, const AdaptivePool& op, const std::vector<AxisMap>& index) { window(node, op.spatial, index); }
-  void visitOp(const Node& node, const Resize& op, const std::vector<AxisMap>& index) { window(node, op.spatial, index); }
+  void visitOp(const Node& node, const Pool& op, const std::vector<AxisMap>& index) {
+    window(node, op.window.size(), index);
+  }
+  void visitOp(const Node& node, const AdaptivePool& op, const std::vector<AxisMap>& index) {
+    window(node, op.spatial, index);
+  }
+  void visitOp(const Node& node, const Resize& op, const std::vector<AxisMap>& index) {
+    window(node, op.spatial, index);
+  }
 
   const Graph& graph_;
   size_t rank_;
@@ -222,8 +227,10 @@ std::vector<LoopAxis> collapse(const Shape& domain, const AccessMap& accesses, c
     if (join)
       for (const Access& access : accesses.loads)
         if (!(access.stride[groups.back().last] == access.stride[i] * domain[i])) join = false;
-    if (join) groups.back() = {groups.back().first, i, groups.back().extent * domain[i]};
-    else groups.push_back({i, i, domain[i]});
+    if (join)
+      groups.back() = {groups.back().first, i, groups.back().extent * domain[i]};
+    else
+      groups.push_back({i, i, domain[i]});
     cutHere = false;
   }
   return groups;

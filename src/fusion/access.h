@@ -7,8 +7,8 @@
 
 namespace tokamak {
 
-/// How one loaded or stored value moves with the axes of a region's domain: elements to step a domain axis, as far as that is
-/// a fixed number for all of the domain.
+/// How one loaded or stored value moves with the axes of a region's domain: elements to step a domain axis, as far as
+/// that is a fixed number for all of the domain.
 struct Access {
   ValueId value;
   std::vector<Dim> stride;   // a domain axis each
@@ -28,15 +28,15 @@ struct AccessMap {
 AccessMap mapAccesses(const Graph& graph, const Shape& domain, const std::vector<ValueId>& roots,
                       const std::function<bool(ValueId)>& isLeaf);
 
-/// Neighbouring axes of a domain that every access crosses as if they were one. The index of a group stands for its last
-/// axis, with zeros for the others.
+/// Neighbouring axes of a domain that every access crosses as if they were one. The index of a group stands for its
+/// last axis, with zeros for the others.
 struct LoopAxis {
   size_t first, last;  // domain axes
   Dim extent;
 };
 
-/// Groups of `domain`, outermost first; axes of extent 1 vanish. Axes stay apart where `cut` (a bool for each axis: a cut
-/// before it) says so.
+/// Groups of `domain`, outermost first; axes of extent 1 vanish. Axes stay apart where `cut` (a bool for each axis: a
+/// cut before it) says so.
 std::vector<LoopAxis> collapse(const Shape& domain, const AccessMap& accesses, const std::vector<bool>& cut = {});
 
 }  // namespace tokamak

@@ -11,7 +11,9 @@ namespace tokamak {
 
 namespace {
 
-double bytesOf(const Graph& graph, ValueId v, const FusionOptions& options) { return likely(graph.type(v).bytes(), options.hints); }
+double bytesOf(const Graph& graph, ValueId v, const FusionOptions& options) {
+  return likely(graph.type(v).bytes(), options.hints);
+}
 
 /// Operations of a product: two a multiply-add.
 double productOps(const Graph& graph, ValueId v, const FusionOptions& options) {
@@ -37,22 +39,26 @@ double timeOf(double bytes, double ops, const MachineModel& m) {
 LedgerRegion accountRegion(const Graph& graph, const FusionOptions& options, const Region& region) {
   LedgerRegion out;
   out.id = region.id;
-  out.kind = region.kind == RegionKind::contract && region.tier == Tier::library ? "library" : std::string(nameOf(region.kind));
+  out.kind = region.kind == RegionKind::contract && region.tier == Tier::library ? "library"
+                                                                                 : std::string(nameOf(region.kind));
   out.nodes = region.nodes;
   out.inputs = region.inputs;
   out.outputs = region.outputs;
   double ops = 0;
   for (ValueId v : region.nodes) {
     const double product = productOps(graph, v, options);
-    ops += product > 0 ? product / 8 : static_cast<double>(opWeight(graph.node(v))) * likely(graph.type(v).elements(), options.hints);
+    ops += product > 0 ? product / 8
+                       : static_cast<double>(opWeight(graph.node(v))) * likely(graph.type(v).elements(), options.hints);
   }
   for (ValueId v : region.inputs) {
     double bytes = bytesOf(graph, v, options);
     // A gather reads the rows it picks, not the table.
     for (ValueId n : region.nodes) {
       const Node& node = graph.node(n);
-      if ((std::holds_alternative<IndexSelect>(node.op) || std::holds_alternative<Gather>(node.op)) && node.operands[0] == v)
-        bytes = std::min(bytes, likely(node.type.elements(), options.hints) * static_cast<double>(byteWidth(graph.type(v).dtype)));
+      if ((std::holds_alternative<IndexSelect>(node.op) || std::holds_alternative<Gather>(node.op)) &&
+          node.operands[0] == v)
+        bytes = std::min(
+            bytes, likely(node.type.elements(), options.hints) * static_cast<double>(byteWidth(graph.type(v).dtype)));
     }
     out.bytesRead += bytes;
   }
@@ -105,7 +111,8 @@ Ledger writeLedger(const Graph& graph, const FusionOptions& options, const Fusio
     double moved = bytesOf(graph, consumer, options);
     for (ValueId operand : node.operands) moved += bytesOf(graph, shown[operand.index], options);
     const double product = productOps(graph, consumer, options);
-    const double ops = product > 0 ? product / 8 : static_cast<double>(opWeight(node)) * likely(node.type.elements(), options.hints);
+    const double ops =
+        product > 0 ? product / 8 : static_cast<double>(opWeight(node)) * likely(node.type.elements(), options.hints);
     ledger.unfusedBytes += moved;
     ledger.unfusedMicroseconds += timeOf(moved, ops, options.machine);
   }

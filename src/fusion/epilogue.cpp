@@ -10,9 +10,12 @@ bool servedByLibrary(const Graph& graph, ValueId product, const FusionOptions& o
   const Node& node = graph.node(product);
   for (ValueId operand : node.operands)
     if (graph.type(operand).dtype != node.type.dtype) return false;
-  if (std::find(options.libraryTypes.begin(), options.libraryTypes.end(), node.type.dtype) == options.libraryTypes.end()) return false;
+  if (std::find(options.libraryTypes.begin(), options.libraryTypes.end(), node.type.dtype) ==
+      options.libraryTypes.end())
+    return false;
   if (auto* op = std::get_if<MatMul>(&node.op)) {
-    const bool gemv = node.type.rank() >= 2 && node.type.shape[node.type.rank() - 2].is(1) && !op->transposeA && op->transposeB;
+    const bool gemv =
+        node.type.rank() >= 2 && node.type.shape[node.type.rank() - 2].is(1) && !op->transposeA && op->transposeB;
     return !gemv;
   }
   // Windows that lie wholly in the padding are beyond what the library is asked for.
@@ -29,7 +32,8 @@ namespace {
 
 class Matcher {
  public:
-  Matcher(const Graph& graph, const std::vector<std::vector<ValueId>>& readers, const std::vector<bool>& isOutput, const FusionOptions& options)
+  Matcher(const Graph& graph, const std::vector<std::vector<ValueId>>& readers, const std::vector<bool>& isOutput,
+          const FusionOptions& options)
       : graph_(graph), readers_(readers), isOutput_(isOutput), options_(options) {}
 
   std::vector<EpilogueStep> run(ValueId product) {
@@ -54,8 +58,10 @@ class Matcher {
     const bool commutes = op->kind == BinaryKind::add || op->kind == BinaryKind::mul;
     if (!commutes && op->kind != BinaryKind::sub) return false;
     ValueId other;
-    if (node.operands[0] == at && node.operands[1] != at) other = node.operands[1];
-    else if (commutes && node.operands[1] == at && node.operands[0] != at) other = node.operands[0];
+    if (node.operands[0] == at && node.operands[1] != at)
+      other = node.operands[1];
+    else if (commutes && node.operands[1] == at && node.operands[0] != at)
+      other = node.operands[0];
     if (!other) return false;
     step.kind = EpilogueStep::Kind::binary;
     step.binary = op->kind;
@@ -64,7 +70,8 @@ class Matcher {
     const Axis column = conv ? 1 : static_cast<Axis>(node.type.rank()) - 1;
     if (auto* broadcast = opAs<Broadcast>(graph_, other)) {
       const ValueId vector = graph_.node(other).operands[0];
-      if (graph_.type(vector).rank() != 1 || broadcast->axes != std::vector<Axis>{column} || !isStorable(vector)) return false;
+      if (graph_.type(vector).rank() != 1 || broadcast->axes != std::vector<Axis>{column} || !isStorable(vector))
+        return false;
       if (!(graph_.type(vector).shape[0] == node.type.shape[column])) return false;
       step.operand = vector;
       step.across = EpilogueStep::Across::rows;
@@ -85,7 +92,8 @@ class Matcher {
 
   bool matchActivation(ValueId at, EpilogueStep& step) {
     if (!options_.decomposed) return false;
-    static constexpr ActivationKind kinds[] = {ActivationKind::gelu, ActivationKind::gelu_tanh, ActivationKind::silu, ActivationKind::relu};
+    static constexpr ActivationKind kinds[] = {ActivationKind::gelu, ActivationKind::gelu_tanh, ActivationKind::silu,
+                                               ActivationKind::relu};
     for (ActivationKind kind : kinds) {
       const Activation activation{kind};
       const Graph pattern = options_.decomposed(activation, graph_.type(at));
@@ -115,14 +123,17 @@ class Matcher {
   bool same(const Graph& pattern, ValueId p, ValueId g, ValueId at) {
     const Node &want = pattern.node(p), &have = graph_.node(g);
     if (std::holds_alternative<Input>(want.op)) return g == at;
-    if (!(want.op == have.op) || !(want.type == have.type) || want.operands.size() != have.operands.size()) return false;
+    if (!(want.op == have.op) || !(want.type == have.type) || want.operands.size() != have.operands.size())
+      return false;
     const auto keep = matched_;
     bool equal = true;
-    for (size_t i = 0; i < want.operands.size() && equal; ++i) equal = same(pattern, want.operands[i], have.operands[i], at);
+    for (size_t i = 0; i < want.operands.size() && equal; ++i)
+      equal = same(pattern, want.operands[i], have.operands[i], at);
     auto* binary = std::get_if<Binary>(&want.op);
     if (!equal && binary && (binary->kind == BinaryKind::add || binary->kind == BinaryKind::mul)) {
       matched_ = keep;
-      equal = same(pattern, want.operands[0], have.operands[1], at) && same(pattern, want.operands[1], have.operands[0], at);
+      equal = same(pattern, want.operands[0], have.operands[1], at) &&
+              same(pattern, want.operands[1], have.operands[0], at);
     }
     if (!equal) {
       matched_ = keep;
@@ -151,7 +162,8 @@ class Matcher {
 
 }  // namespace
 
-std::vector<EpilogueStep> matchEpilogue(const Graph& graph, ValueId product, const std::vector<std::vector<ValueId>>& readers,
+std::vector<EpilogueStep> matchEpilogue(const Graph& graph, ValueId product,
+                                        const std::vector<std::vector<ValueId>>& readers,
                                         const std::vector<bool>& isOutput, const FusionOptions& options) {
   return Matcher(graph, readers, isOutput, options).run(product);
 }
@@ -161,7 +173,8 @@ std::vector<ValueId> epilogueNodes(const Graph& graph, ValueId from, ValueId to)
   while (!work.empty()) {
     const ValueId v = work.back();
     work.pop_back();
-    if (v.index <= from.index || !isElementwise(graph.node(v).op) || std::find(out.begin(), out.end(), v) != out.end()) continue;
+    if (v.index <= from.index || !isElementwise(graph.node(v).op) || std::find(out.begin(), out.end(), v) != out.end())
+      continue;
     out.push_back(v);
     for (ValueId operand : graph.node(v).operands) work.push_back(operand);
   }

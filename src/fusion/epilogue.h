@@ -10,9 +10,11 @@ namespace tokamak {
 /// matrix-vector product (which is bound by reading the weights, where a fold does as well).
 bool servedByLibrary(const Graph& graph, ValueId product, const FusionOptions& options);
 
-/// The longest chain of steps after a product that a library call can apply before storing: a bias, an activation (found also
-/// when written out in primitives), a sum or product with another tensor. Each value on the way has no other reader.
-std::vector<EpilogueStep> matchEpilogue(const Graph& graph, ValueId product, const std::vector<std::vector<ValueId>>& readers,
+/// The longest chain of steps after a product that a library call can apply before storing: a bias, an activation
+/// (found also when written out in primitives), a sum or product with another tensor. Each value on the way has no
+/// other reader.
+std::vector<EpilogueStep> matchEpilogue(const Graph& graph, ValueId product,
+                                        const std::vector<std::vector<ValueId>>& readers,
                                         const std::vector<bool>& isOutput, const FusionOptions& options);
 
 /// The compute nodes between `from` (excluded) and `to` (included).

@@ -33,8 +33,10 @@ void Partition::findViews() {
     for (ValueId operand : node.operands) {
       if (product || (reshape && wanted[i])) wanted[operand.index] = true;
       auto& list = readers[operand.index];
-      if (isView[i]) list.insert(list.end(), readers[i].begin(), readers[i].end());
-      else list.push_back(v);
+      if (isView[i])
+        list.insert(list.end(), readers[i].begin(), readers[i].end());
+      else
+        list.push_back(v);
       std::sort(list.begin(), list.end());
       list.erase(std::unique(list.begin(), list.end()), list.end());
       if (isView[i] && wanted[i] && reshape) stored[operand.index] = true;
@@ -59,7 +61,8 @@ static Shape keptShape(const Shape& domain, const std::vector<Axis>& folded) {
 static bool needsSplit(const Shape& domain, const std::vector<Axis>& folded, const FusionOptions& options) {
   double kept = 1, fold = 1;
   for (size_t i = 0; i < domain.size(); ++i)
-    (std::find(folded.begin(), folded.end(), Axis(i)) == folded.end() ? kept : fold) *= likely(domain[i], options.hints);
+    (std::find(folded.begin(), folded.end(), Axis(i)) == folded.end() ? kept : fold) *=
+        likely(domain[i], options.hints);
   return isLongFold(kept, fold);
 }
 
@@ -82,17 +85,22 @@ Decision Partition::admits(size_t d, ValueId v, const Source& source, std::strin
   };
   const std::string label = graph_.label(v), from = graph_.label(source.value);
   if (draft.weight + opWeight(node) > options_.machine.maxWeight)
-    return no("too-heavy", fmt::format("the region of {} already holds {} element operations of at most {}", from, draft.weight, options_.machine.maxWeight));
+    return no("too-heavy", fmt::format("the region of {} already holds {} element operations of at most {}", from,
+                                       draft.weight, options_.machine.maxWeight));
   const bool full = graph_.type(source.value).shape == draft.domain;
-  if (draft.kind == RegionKind::scatter) return no("scatter-ends-region", fmt::format("{} is a scatter: its result is complete only when all of it has run", from));
+  if (draft.kind == RegionKind::scatter)
+    return no("scatter-ends-region",
+              fmt::format("{} is a scatter: its result is complete only when all of it has run", from));
   if (draft.kind == RegionKind::contract) {
-    if (draft.tier == Tier::library) return no("library-epilogue", fmt::format("the library has no epilogue for {} here", mnemonic(node.op)));
+    if (draft.tier == Tier::library)
+      return no("library-epilogue", fmt::format("the library has no epilogue for {} here", mnemonic(node.op)));
     if (!isElementwise(node.op) || source.path != PathKind::identity || !(node.type.shape == draft.domain))
       return no("product-ends-region", fmt::format("{} does not read the product {} point by point", label, from));
     *rule = "product-epilogue";
     return Decision::yes();
   }
-  if (std::holds_alternative<Scatter>(node.op) || std::holds_alternative<MatMul>(node.op) || std::holds_alternative<Conv>(node.op))
+  if (std::holds_alternative<Scatter>(node.op) || std::holds_alternative<MatMul>(node.op) ||
+      std::holds_alternative<Conv>(node.op))
     return no("own-kernel", fmt::format("{} is {}, which has a kernel of its own", label, mnemonic(node.op)));
   if (isFold(node.op)) {
     const auto& axes = std::get<Reduce>(node.op).axes;
@@ -102,53 +110,67 @@ Decision Partition::admits(size_t d, ValueId v, const Source& source, std::strin
     if (draft.kind == RegionKind::reduce && draft.folded != axes)
       return no("folds-differ", fmt::format("reduce declined: {} folds other axes than the folds of {}", label, from));
     if (draft.kind == RegionKind::pointwise && needsSplit(draft.domain, axes, options_) && draft.escapes > 1)
-      return no("long-fold", fmt::format("{} folds few long rows in two stages, which cannot store {} as well", label, from));
-    if (draft.kind == RegionKind::reduce && draft.split) return no("long-fold", fmt::format("{} would need a second sweep over rows too long to share out", label));
+      return no("long-fold",
+                fmt::format("{} folds few long rows in two stages, which cannot store {} as well", label, from));
+    if (draft.kind == RegionKind::reduce && draft.split)
+      return no("long-fold", fmt::format("{} would need a second sweep over rows too long to share out", label));
     *rule = "fold-producer";
     return Decision::yes();
   }
   if (std::holds_alternative<Scan>(node.op)) {
     if (source.path != PathKind::identity || !full || !(node.type.shape == draft.domain))
       return no("not-point-by-point", fmt::format("{} does not run along {} as it lies", label, from));
-    if (draft.kind != RegionKind::pointwise) return no("one-scan", fmt::format("{} runs along an axis of a region that folds", label));
+    if (draft.kind != RegionKind::pointwise)
+      return no("one-scan", fmt::format("{} runs along an axis of a region that folds", label));
     *rule = "scan-producer";
     return Decision::yes();
   }
   const Shape& shape = node.type.shape;
   if (shape == draft.domain) {
     if (source.path == PathKind::identity && full) {
-      if (draft.split) return no("long-fold", fmt::format("{} is wanted beside a fold of few long rows in two stages", label));
+      if (draft.split)
+        return no("long-fold", fmt::format("{} is wanted beside a fold of few long rows in two stages", label));
       *rule = "same-domain";
       return Decision::yes();
     }
     if (source.path == PathKind::broadcast && draft.kind == RegionKind::reduce && source.dropped == draft.folded) {
-      if (draft.split) return no("long-fold", fmt::format("rows of {} are too long and too few: a second sweep could not be shared out", from));
+      if (draft.split)
+        return no("long-fold",
+                  fmt::format("rows of {} are too long and too few: a second sweep could not be shared out", from));
       if (!fitsCache(draft.domain, draft.folded, options_))
-        return no("row-beyond-cache", fmt::format("a row of {} does not stay in cache for a second sweep, so nothing would be saved", from));
+        return no(
+            "row-beyond-cache",
+            fmt::format("a row of {} does not stay in cache for a second sweep, so nothing would be saved", from));
       *rule = "row-broadcast";
       return Decision::yes();
     }
     return no("other-place", fmt::format("{} reads {} at another place than it writes", label, from));
   }
-  if (draft.kind == RegionKind::reduce && source.path == PathKind::identity && shape == keptShape(draft.domain, draft.folded)) {
+  if (draft.kind == RegionKind::reduce && source.path == PathKind::identity &&
+      shape == keptShape(draft.domain, draft.folded)) {
     *rule = "after-fold";
     return Decision::yes();
   }
-  return no("shapes-differ", fmt::format("{} has shape {}, the region of {} runs over {}", label, str(shape), from, str(draft.domain)));
+  return no("shapes-differ",
+            fmt::format("{} has shape {}, the region of {} runs over {}", label, str(shape), from, str(draft.domain)));
 }
 
 Decision Partition::mergeable(size_t a, size_t b) const {
   const Draft &x = drafts[a], &y = drafts[b];
   auto plain = [](const Draft& d) { return d.kind == RegionKind::pointwise || d.kind == RegionKind::reduce; };
   if (x.weight + y.weight > options_.machine.maxWeight) return Decision::no("together they are too heavy");
-  const bool scanPair = (x.kind == RegionKind::scan && y.kind == RegionKind::pointwise) || (y.kind == RegionKind::scan && x.kind == RegionKind::pointwise);
+  const bool scanPair = (x.kind == RegionKind::scan && y.kind == RegionKind::pointwise) ||
+                        (y.kind == RegionKind::scan && x.kind == RegionKind::pointwise);
   if (!scanPair && (!plain(x) || !plain(y))) return Decision::no("one of them is complete only when all of it has run");
   if (x.split || y.split) return Decision::no("one of them folds few long rows in two stages");
   auto rowLevel = [](const Draft& fold, const Draft& other) {
-    return fold.kind == RegionKind::reduce && other.kind == RegionKind::pointwise && other.domain == keptShape(fold.domain, fold.folded);
+    return fold.kind == RegionKind::reduce && other.kind == RegionKind::pointwise &&
+           other.domain == keptShape(fold.domain, fold.folded);
   };
-  if (!(x.domain == y.domain) && !rowLevel(x, y) && !rowLevel(y, x)) return Decision::no("they run over different shapes");
-  if (x.kind == RegionKind::reduce && y.kind == RegionKind::reduce && x.folded != y.folded) return Decision::no("they fold different axes");
+  if (!(x.domain == y.domain) && !rowLevel(x, y) && !rowLevel(y, x))
+    return Decision::no("they run over different shapes");
+  if (x.kind == RegionKind::reduce && y.kind == RegionKind::reduce && x.folded != y.folded)
+    return Decision::no("they fold different axes");
   for (size_t between = 0; between < drafts.size(); ++between) {
     if (between == a || between == b || !drafts[between].alive) continue;
     if ((dependsOn(between, a) && dependsOn(b, between)) || (dependsOn(between, b) && dependsOn(a, between)))
@@ -163,7 +185,8 @@ size_t Partition::found(ValueId v) {
   draft.domain = node.type.shape;
   if (isFold(node.op)) draft.domain = graph_.type(node.operands[0]).shape;
   if (std::holds_alternative<Scatter>(node.op)) draft.kind = RegionKind::scatter;
-  if (std::holds_alternative<MatMul>(node.op) || std::holds_alternative<Conv>(node.op)) draft.kind = RegionKind::contract, draft.contraction = v;
+  if (std::holds_alternative<MatMul>(node.op) || std::holds_alternative<Conv>(node.op))
+    draft.kind = RegionKind::contract, draft.contraction = v;
   drafts.push_back(std::move(draft));
   for (Draft& d : drafts) d.ancestors.resize((drafts.size() + 63) / 64, 0);
   add(drafts.size() - 1, v);

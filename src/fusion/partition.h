@@ -35,20 +35,20 @@ class Partition {
   Decision admits(size_t d, ValueId v, const Source& source, std::string* rule) const;
   Decision mergeable(size_t a, size_t b) const;
 
-  size_t found(ValueId v);                       // a new draft
-  void add(size_t d, ValueId v);                 // v becomes a member
+  size_t found(ValueId v);        // a new draft
+  void add(size_t d, ValueId v);  // v becomes a member
   void merge(size_t into, size_t from);
-  void depend(size_t d, size_t on);              // d reads what `on` stores
-  bool dependsOn(size_t d, size_t on) const;     // directly or not
+  void depend(size_t d, size_t on);           // d reads what `on` stores
+  bool dependsOn(size_t d, size_t on) const;  // directly or not
   /// Whether v, which reads drafts `producers`, can become a member of d without a cycle.
   bool acyclic(size_t d, const std::vector<size_t>& producers) const;
 
   std::vector<Draft> drafts;
-  std::vector<int64_t> draftOf;           // by value; -1: none
-  std::vector<bool> isView;               // by value: a free op that no one needs in memory
+  std::vector<int64_t> draftOf;               // by value; -1: none
+  std::vector<bool> isView;                   // by value: a free op that no one needs in memory
   std::vector<std::vector<ValueId>> readers;  // by value: compute nodes that read it, through views
-  std::vector<bool> isOutput;             // by value: returned by the graph (through no view)
-  std::vector<bool> stored;               // by value: sure to be in memory
+  std::vector<bool> isOutput;                 // by value: returned by the graph (through no view)
+  std::vector<bool> stored;                   // by value: sure to be in memory
 
  private:
   void findViews();

@@ -14,9 +14,12 @@ Source classify(const Graph& graph, const Shape& shape, const Access& access) {
   for (size_t i = shape.size(); i-- > 0;) {
     if (access.opaque[i]) return out;
     if (shape[i].is(1)) continue;
-    if (access.stride[i].is(0)) out.dropped.insert(out.dropped.begin(), static_cast<Axis>(i));
-    else if (!(access.stride[i] == stride)) return out;
-    else stride = stride * shape[i];
+    if (access.stride[i].is(0))
+      out.dropped.insert(out.dropped.begin(), static_cast<Axis>(i));
+    else if (!(access.stride[i] == stride))
+      return out;
+    else
+      stride = stride * shape[i];
   }
   if (!(graph.type(access.value).elements() == stride)) return out;
   out.path = out.dropped.empty() ? PathKind::identity : PathKind::broadcast;
@@ -48,7 +51,8 @@ void follow(const Graph& graph, ValueId operand, const Shape& shape, const std::
 std::vector<Source> sourcesOf(const Graph& graph, ValueId v, const std::vector<bool>& isView) {
   const Node& node = graph.node(v);
   std::vector<Source> out;
-  const bool pointwise = isElementwise(node.op) || std::holds_alternative<Reduce>(node.op) || std::holds_alternative<Scan>(node.op);
+  const bool pointwise =
+      isElementwise(node.op) || std::holds_alternative<Reduce>(node.op) || std::holds_alternative<Scan>(node.op);
   for (ValueId operand : node.operands) follow(graph, operand, graph.type(operand).shape, isView, pointwise, out);
   return out;
 }

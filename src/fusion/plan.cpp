@@ -18,15 +18,18 @@ namespace {
 
 class Planner {
  public:
-  Planner(const Graph& graph, const FusionOptions& options) : graph_(graph), options_(options), parts_(graph, options) {}
+  Planner(const Graph& graph, const FusionOptions& options)
+      : graph_(graph), options_(options), parts_(graph, options) {}
 
   FusionPlan run() {
     for (size_t i = 0; i < graph_.size(); ++i) {
       const ValueId v(i);
       const Op& op = graph_.node(v).op;
       if (std::holds_alternative<Input>(op) || std::holds_alternative<Constant>(op) || parts_.isView[i]) continue;
-      if (auto it = epilogueOf_.find(v.index); it != epilogueOf_.end()) joinEpilogue(it->second, v);
-      else place(v);
+      if (auto it = epilogueOf_.find(v.index); it != epilogueOf_.end())
+        joinEpilogue(it->second, v);
+      else
+        place(v);
     }
     return finish();
   }
@@ -51,7 +54,8 @@ class Planner {
     auto groups = bySourceDraft(v, sources);
     std::vector<size_t> producers;
     for (const Reader& g : groups) producers.push_back(g.draft);
-    const bool alone = std::holds_alternative<MatMul>(graph_.node(v).op) || std::holds_alternative<Conv>(graph_.node(v).op) ||
+    const bool alone = std::holds_alternative<MatMul>(graph_.node(v).op) ||
+                       std::holds_alternative<Conv>(graph_.node(v).op) ||
                        std::holds_alternative<Scatter>(graph_.node(v).op) || !options_.fuse;
     if (!options_.fuse)
       for (Reader& g : groups) g.decision = Decision::no("fusion is off"), g.rule = "off";
@@ -76,7 +80,8 @@ class Planner {
     for (const Source& s : sources) {
       const int64_t d = parts_.draftOf[s.value.index];
       if (d < 0) continue;
-      auto it = std::find_if(out.begin(), out.end(), [&](const Reader& r) { return r.draft == static_cast<size_t>(d); });
+      auto it =
+          std::find_if(out.begin(), out.end(), [&](const Reader& r) { return r.draft == static_cast<size_t>(d); });
       if (it == out.end()) it = out.insert(out.end(), Reader{static_cast<size_t>(d), {}, 0, Decision::yes(), {}, {}});
       it->sources.push_back(s);
       it->bytes += bytesOf(s.value);
@@ -89,8 +94,8 @@ class Planner {
     return out;
   }
 
-  /// A pointwise draft all of whose results go to v alone may run over v's shape instead of its own: then a transpose, a
-  /// slice or a concatenation is only a way of reading.
+  /// A pointwise draft all of whose results go to v alone may run over v's shape instead of its own: then a transpose,
+  /// a slice or a concatenation is only a way of reading.
   void reroot(ValueId v, std::vector<Reader>& groups) {
     const Node& node = graph_.node(v);
     const bool eachOnce = isElementwise(node.op) || isFree(node.op) || std::holds_alternative<Concat>(node.op) ||
@@ -101,14 +106,17 @@ class Planner {
       auto& draft = parts_.drafts[g.draft];
       if (g.decision || draft.kind != RegionKind::pointwise || g.rule == "too-heavy" || draft.weight > 64) continue;
       int64_t toV = 0;
-      for (ValueId m : draft.members) toV += std::binary_search(parts_.readers[m.index].begin(), parts_.readers[m.index].end(), v);
+      for (ValueId m : draft.members)
+        toV += std::binary_search(parts_.readers[m.index].begin(), parts_.readers[m.index].end(), v);
       if (toV != draft.escapes) continue;
       const bool joins = std::holds_alternative<Concat>(node.op) || std::holds_alternative<Pad>(node.op);
       bool broadcasts = false;  // would compute a value many times over
       for (const Source& s : g.sources)
-        broadcasts |= likely(graph_.type(s.value).elements(), options_.hints) * (joins ? 1e9 : 1.0) < likely(elementCount(shape), options_.hints);
+        broadcasts |= likely(graph_.type(s.value).elements(), options_.hints) * (joins ? 1e9 : 1.0) <
+                      likely(elementCount(shape), options_.hints);
       if (broadcasts && draft.weight > 4) continue;
-      if (std::any_of(draft.members.begin(), draft.members.end(), [&](ValueId m) { return parts_.stored[m.index]; })) continue;
+      if (std::any_of(draft.members.begin(), draft.members.end(), [&](ValueId m) { return parts_.stored[m.index]; }))
+        continue;
       g.ownDomain = draft.domain;
       draft.domain = shape;
       g.decision = Decision::yes();
@@ -125,13 +133,16 @@ class Planner {
     std::sort(willing.begin(), willing.end(), [](const Reader* a, const Reader* b) { return a->bytes > b->bytes; });
     for (Reader* g : willing) {
       if (home < 0) {
-        if (parts_.acyclic(g->draft, producers)) home = static_cast<int64_t>(g->draft);
-        else refuse(*g, "cycle", "another kernel has to run between them");
+        if (parts_.acyclic(g->draft, producers))
+          home = static_cast<int64_t>(g->draft);
+        else
+          refuse(*g, "cycle", "another kernel has to run between them");
         continue;
       }
       Decision together = parts_.mergeable(home, g->draft);
       if (!together) {
-        refuse(*g, "regions-apart", fmt::format("{} is in another region and {}", graph_.label(g->sources[0].value), together.reason()));
+        refuse(*g, "regions-apart",
+               fmt::format("{} is in another region and {}", graph_.label(g->sources[0].value), together.reason()));
         continue;
       }
       parts_.merge(home, g->draft);
@@ -139,7 +150,9 @@ class Planner {
     }
     if (home < 0) return -1;
     for (Reader& g : groups)
-      if (!g.decision && parts_.drafts[g.draft].alive && static_cast<int64_t>(g.draft) != home && parts_.dependsOn(g.draft, home)) return -1;
+      if (!g.decision && parts_.drafts[g.draft].alive && static_cast<int64_t>(g.draft) != home &&
+          parts_.dependsOn(g.draft, home))
+        return -1;
     parts_.add(home, v);
     return home;
   }
@@ -162,11 +175,15 @@ class Planner {
         const auto& draft = parts_.drafts[*d];
         if (!draft.alive || !(draft.domain == shape) || draft.split || draft.members.size() > 48) continue;
         if (draft.weight + opWeight(node) > options_.machine.maxWeight / 2) continue;
-        const bool fits = fold ? draft.kind == RegionKind::pointwise || (draft.kind == RegionKind::reduce && draft.folded == std::get<Reduce>(node.op).axes)
+        const bool fits = fold ? draft.kind == RegionKind::pointwise || (draft.kind == RegionKind::reduce &&
+                                                                         draft.folded == std::get<Reduce>(node.op).axes)
                                : draft.kind == RegionKind::pointwise || draft.kind == RegionKind::reduce;
-        const bool dependent = std::any_of(producers.begin(), producers.end(), [&](size_t p) { return p == *d || parts_.dependsOn(p, *d); });
+        const bool dependent = std::any_of(producers.begin(), producers.end(),
+                                           [&](size_t p) { return p == *d || parts_.dependsOn(p, *d); });
         if (!fits || dependent) continue;
-        if (fold && draft.kind == RegionKind::pointwise && draft.escapes > 0 && longFold(shape, std::get<Reduce>(node.op).axes)) continue;
+        if (fold && draft.kind == RegionKind::pointwise && draft.escapes > 0 &&
+            longFold(shape, std::get<Reduce>(node.op).axes))
+          continue;
         parts_.add(*d, v);
         return static_cast<int64_t>(*d);
       }
@@ -188,7 +205,8 @@ class Planner {
     std::vector<size_t> cone;
     if (options_.fuse && inlinable(s.value, v, cone)) {
       for (size_t d : cone) parts_.depend(home, d);
-      note(s.value, v, EdgeDecision::replicated, "cheap-producer", fmt::format("computing {} again costs less than storing and loading it", graph_.label(s.value)));
+      note(s.value, v, EdgeDecision::replicated, "cheap-producer",
+           fmt::format("computing {} again costs less than storing and loading it", graph_.label(s.value)));
       replicas_[home].push_back(s.value);
       return;
     }
@@ -242,9 +260,11 @@ class Planner {
     draft.epilogue = matchEpilogue(graph_, v, parts_.readers, parts_.isOutput, options_);
     ValueId from = v;
     for (const EpilogueStep& step : draft.epilogue) {
-      if (step.kind == EpilogueStep::Kind::binary) epilogueOf_.try_emplace(step.result.index, static_cast<size_t>(d));
+      if (step.kind == EpilogueStep::Kind::binary)
+        epilogueOf_.try_emplace(step.result.index, static_cast<size_t>(d));
       else
-        for (ValueId m : epilogueNodes(graph_, from, step.result)) epilogueOf_.try_emplace(m.index, static_cast<size_t>(d));
+        for (ValueId m : epilogueNodes(graph_, from, step.result))
+          epilogueOf_.try_emplace(m.index, static_cast<size_t>(d));
       from = step.result;
     }
   }
@@ -253,11 +273,13 @@ class Planner {
     parts_.add(d, v);
     for (const Source& s : sourcesOf(graph_, v, parts_.isView)) {
       const int64_t from = parts_.draftOf[s.value.index];
-      if (from == static_cast<int64_t>(d)) note(s.value, v, EdgeDecision::library, "library-epilogue", "");
+      if (from == static_cast<int64_t>(d))
+        note(s.value, v, EdgeDecision::library, "library-epilogue", "");
       else if (from >= 0) {
         parts_.stored[s.value.index] = true;
         parts_.depend(d, from);
-        note(s.value, v, EdgeDecision::cut, "library-operand", fmt::format("the library reads {} from memory", graph_.label(s.value)));
+        note(s.value, v, EdgeDecision::cut, "library-operand",
+             fmt::format("the library reads {} from memory", graph_.label(s.value)));
       }
     }
   }
@@ -315,7 +337,8 @@ FusionPlan Planner::finish() {
       return d >= 0 && parts_.drafts[d].kind == RegionKind::contract;
     });
     if (parts_.isOutput[i] || product || plan.aliasOf[i]) plan.aliasOf[i] = node.operands[0];
-    if (plan.aliasOf[i] && std::holds_alternative<Reshape>(graph_.node(node.operands[0]).op)) plan.aliasOf[node.operands[0].index] = graph_.node(node.operands[0]).operands[0];
+    if (plan.aliasOf[i] && std::holds_alternative<Reshape>(graph_.node(node.operands[0]).op))
+      plan.aliasOf[node.operands[0].index] = graph_.node(node.operands[0]).operands[0];
   }
   std::vector<size_t> order;
   for (size_t d = 0; d < parts_.drafts.size(); ++d)
@@ -336,7 +359,8 @@ FusionPlan Planner::finish() {
     region.contraction = draft.contraction;
     region.epilogue = draft.epilogue;
     for (ValueId m : draft.members)
-      if (parts_.stored[m.index] || parts_.isOutput[m.index]) region.outputs.push_back(m), parts_.stored[m.index] = true;
+      if (parts_.stored[m.index] || parts_.isOutput[m.index])
+        region.outputs.push_back(m), parts_.stored[m.index] = true;
     if (region.outputs.empty()) continue;
     collect(order[k], region);
     plan.regions.push_back(std::move(region));

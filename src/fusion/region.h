@@ -34,32 +34,37 @@ struct EpilogueStep {
   Activation activation;                // of kind activation
   BinaryKind binary = BinaryKind::add;  // of kind binary: result op operand
   ValueId operand;                      // of kind binary: a stored value
-  enum class Across : uint8_t { none, rows, scalar } across = Across::none;  // operand has the result's shape, one value a column (channel), one value
-  ValueId result;                       // the graph value that stands after this step
+  enum class Across : uint8_t {
+    none,
+    rows,
+    scalar
+  } across = Across::none;  // operand has the result's shape, one value a column (channel), one value
+  ValueId result;           // the graph value that stands after this step
 };
 
-/// One kernel-to-be: what it stores, the shape it iterates over and the axes it folds. What it computes follows: from the
-/// outputs back to values that other regions store, graph inputs and constants.
+/// One kernel-to-be: what it stores, the shape it iterates over and the axes it folds. What it computes follows: from
+/// the outputs back to values that other regions store, graph inputs and constants.
 ///
 /// Values in a region are at one of two levels: full (shape `domain`) or kept (`domain` without `folded`).
 struct Region {
   RegionId id;
   RegionKind kind = RegionKind::pointwise;
   Shape domain;
-  std::vector<Axis> folded;      // empty unless reduce or scan
-  std::vector<ValueId> outputs;  // stored
-  std::vector<ValueId> inputs;   // stored values, graph inputs, constants that are loaded
-  std::vector<ValueId> nodes;    // all that is computed here: members, replicated producers, views; in order
-  Tier tier = Tier::kernel;      // of contract regions
-  ValueId contraction;           // the product of a contract region
+  std::vector<Axis> folded;            // empty unless reduce or scan
+  std::vector<ValueId> outputs;        // stored
+  std::vector<ValueId> inputs;         // stored values, graph inputs, constants that are loaded
+  std::vector<ValueId> nodes;          // all that is computed here: members, replicated producers, views; in order
+  Tier tier = Tier::kernel;            // of contract regions
+  ValueId contraction;                 // the product of a contract region
   std::vector<EpilogueStep> epilogue;  // of library regions
 };
 
-/// A partition of a graph into regions, in an order in which producers run first. Reshapes of stored values that no region
-/// computes are aliases.
+/// A partition of a graph into regions, in an order in which producers run first. Reshapes of stored values that no
+/// region computes are aliases.
 struct FusionPlan {
   std::vector<Region> regions;
-  std::vector<ValueId> aliasOf;  // per value: for a reshape that shares its operand's memory, that operand; invalid otherwise
+  std::vector<ValueId>
+      aliasOf;  // per value: for a reshape that shares its operand's memory, that operand; invalid otherwise
   Ledger ledger;
 };
 
@@ -75,15 +80,17 @@ struct MachineModel {
 
 struct FusionOptions {
   MachineModel machine;
-  DimBindings hints;    // likely values of symbols; 1024 where absent
-  bool fuse = true;     // false: every op a kernel of its own, for comparison
+  DimBindings hints;                // likely values of symbols; 1024 where absent
+  bool fuse = true;                 // false: every op a kernel of its own, for comparison
   std::vector<DType> libraryTypes;  // dtypes whose products a library serves; none: there is no library
   bool epilogues = true;            // library calls may apply what follows a product
-  /// An activation of a tensor of this type, written out in primitives as the pipeline leaves it: how epilogues are found.
+  /// An activation of a tensor of this type, written out in primitives as the pipeline leaves it: how epilogues are
+  /// found.
   std::function<Graph(const Activation&, const TensorType&)> decomposed;
 };
 
-/// Partitions a graph of primitive ops (composites must have been decomposed). Cost grows almost linearly with its size.
+/// Partitions a graph of primitive ops (composites must have been decomposed). Cost grows almost linearly with its
+/// size.
 FusionPlan planFusion(const Graph& graph, const FusionOptions& options);
 
 }  // namespace tokamak

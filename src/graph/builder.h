@@ -8,8 +8,9 @@
 
 namespace tokamak {
 
-/// Builds a graph with PyTorch's conveniences: operands broadcast and promote, scalars are weak, negative axes count from
-/// the end, `keepdim` is offered. The first mistake is remembered, later calls do nothing, and `finish` returns it.
+/// Builds a graph with PyTorch's conveniences: operands broadcast and promote, scalars are weak, negative axes count
+/// from the end, `keepdim` is offered. The first mistake is remembered, later calls do nothing, and `finish` returns
+/// it.
 ///
 ///   Builder b("gelu_bias");
 ///   auto x = b.input("x", DType::f32, {Dim::symbol("M"), 64});
@@ -26,9 +27,9 @@ class Builder {
   ValueId iota(DType dtype, Shape shape, Axis axis);
   ValueId random(ValueId seed, ValueId offset, RandomKind kind, DType dtype, Shape shape);
 
-  ValueId unary(UnaryKind kind, ValueId x);                 // integers promote to f32 where torch does
-  ValueId binary(BinaryKind kind, ValueId a, ValueId b);    // promotes, broadcasts; div of integers is true division
-  ValueId binary(BinaryKind kind, ValueId a, Scalar b);     // scalar is weak
+  ValueId unary(UnaryKind kind, ValueId x);               // integers promote to f32 where torch does
+  ValueId binary(BinaryKind kind, ValueId a, ValueId b);  // promotes, broadcasts; div of integers is true division
+  ValueId binary(BinaryKind kind, ValueId a, Scalar b);   // scalar is weak
   ValueId binary(BinaryKind kind, Scalar a, ValueId b);
   ValueId add(ValueId a, ValueId b) { return binary(BinaryKind::add, a, b); }
   ValueId sub(ValueId a, ValueId b) { return binary(BinaryKind::sub, a, b); }
@@ -42,9 +43,9 @@ class Builder {
   ValueId reduce(ReduceKind kind, ValueId x, std::vector<Axis> axes, bool keepdim = false, int64_t correction = 0);
   ValueId scan(ScanKind kind, ValueId x, Axis axis, bool reverse = false);
 
-  ValueId broadcastTo(ValueId x, Shape shape);              // aligned at the last axis, as in torch
+  ValueId broadcastTo(ValueId x, Shape shape);  // aligned at the last axis, as in torch
   ValueId broadcast(ValueId x, std::vector<Axis> axes, Shape shape);
-  ValueId reshape(ValueId x, Shape shape);                  // one extent may be -1: what remains
+  ValueId reshape(ValueId x, Shape shape);  // one extent may be -1: what remains
   ValueId transpose(ValueId x, std::vector<Axis> perm);
   ValueId slice(ValueId x, std::vector<Dim> start, Shape extent, std::vector<int64_t> stride = {});
   ValueId pad(ValueId x, std::vector<Dim> low, std::vector<Dim> high, Scalar value);
@@ -55,7 +56,7 @@ class Builder {
   ValueId indexSelect(ValueId x, ValueId index, Axis axis);
   ValueId scatter(ScatterKind kind, ValueId x, ValueId index, ValueId source, Axis axis);
 
-  ValueId pool(ValueId x, Pool op);                         // empty lists take torch's defaults
+  ValueId pool(ValueId x, Pool op);  // empty lists take torch's defaults
   ValueId adaptivePool(ValueId x, PoolKind kind, Shape spatial);
   ValueId resize(ValueId x, Resize op, Shape spatial);
 
@@ -69,7 +70,7 @@ class Builder {
   /// Weight and bias may be absent; without a weight the last axis is normalised, else as many as it has.
   ValueId layerNorm(ValueId x, ValueId weight, ValueId bias, double eps = 1e-5);
   ValueId rmsNorm(ValueId x, ValueId weight, double eps = 1e-6);
-  ValueId activation(ActivationKind kind, ValueId x);       // with torch's parameters
+  ValueId activation(ActivationKind kind, ValueId x);  // with torch's parameters
   ValueId activation(Activation op, ValueId x);
   ValueId gelu(ValueId x) { return activation(ActivationKind::gelu, x); }
   ValueId relu(ValueId x) { return activation(ActivationKind::relu, x); }

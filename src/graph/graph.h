@@ -38,7 +38,8 @@ class Graph {
   std::string name = "main";
 
   ValueId addInput(std::string inputName, TensorType type, Location location = {});
-  /// Appends without checking; `verify` or the Builder check. A name that is taken gets a suffix: `mean` becomes `mean_1`.
+  /// Appends without checking; `verify` or the Builder check. A name that is taken gets a suffix: `mean` becomes
+  /// `mean_1`.
   ValueId append(Node node);
   void addOutput(ValueId value) { outputs_.push_back(value); }
   void setOutputs(std::vector<ValueId> values) { outputs_ = std::move(values); }
@@ -80,6 +81,7 @@ Result<> verify(const Graph& graph);
 
 /// The result type of `op` on operands of these types. Ops that carry their shape or dtype in the result (cast, full,
 /// iota, broadcast, reshape, slice, random, ...) take what they need from `declared`.
-Result<TensorType> inferType(const Op& op, const std::vector<TensorType>& operands, const TensorType* declared = nullptr);
+Result<TensorType> inferType(const Op& op, const std::vector<TensorType>& operands,
+                             const TensorType* declared = nullptr);
 
 }  // namespace tokamak

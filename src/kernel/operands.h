@@ -31,15 +31,16 @@ void forEachOperand(const ExprNode& node, F&& f) {
 /// Calls `f` on every expression a statement evaluates itself (those of the statements within it are not its own).
 template <class F>
 void forEachExpr(const Stmt& stmt, F&& f) {
-  std::visit(Overload{[&](const For& s) { f(s.begin), f(s.end); }, [&](const Let& s) { f(s.value); },
-                      [&](const Declare& s) { f(s.value); }, [&](const Assign& s) { f(s.value); },
-                      [&](const Store& s) {
-                        f(s.index);
-                        if (s.mask) f(s.mask);
-                        f(s.value);
-                      },
-                      [&](const Prefetch& s) { f(s.index); }, [&](const If& s) { f(s.condition); }, [](const Barrier&) {}},
-             stmt.node);
+  std::visit(
+      Overload{[&](const For& s) { f(s.begin), f(s.end); }, [&](const Let& s) { f(s.value); },
+               [&](const Declare& s) { f(s.value); }, [&](const Assign& s) { f(s.value); },
+               [&](const Store& s) {
+                 f(s.index);
+                 if (s.mask) f(s.mask);
+                 f(s.value);
+               },
+               [&](const Prefetch& s) { f(s.index); }, [&](const If& s) { f(s.condition); }, [](const Barrier&) {}},
+      stmt.node);
 }
 
 }  // namespace tokamak::kernel

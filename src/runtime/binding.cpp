@@ -126,7 +126,10 @@ Result<> FlatProgram::checkShapes(std::span<const int64_t> symbols) const {
     TK_TRY(int64_t b, check.b.eval(dims));
     if (check.kind == ShapeCheck::Kind::equal ? a == b : a <= b) continue;
     const char* relation = check.kind == ShapeCheck::Kind::equal ? "equal" : "be at most";
-    return Diagnostic{"T0604", {}, fmt::format("{}: {} is {}, which must {} {}, which is {}", check.message, check.a.str(), a, relation, check.b.str(), b),
+    return Diagnostic{"T0604",
+                      {},
+                      fmt::format("{}: {} is {}, which must {} {}, which is {}", check.message, check.a.str(), a,
+                                  relation, check.b.str(), b),
                       "give inputs whose sizes fit the program"};
   }
   return Unit{};

@@ -16,11 +16,13 @@ std::string Contract::Plan::str() const { return fmt::format("{} lanes", lanes);
 Decision Contract::accepts(const Graph& graph, const Region& region) const {
   if (!region.contraction) return Decision::no("contract declined: the region holds no product");
   for (ValueId v : region.outputs)
-    if (!(graph.type(v).shape == region.domain)) return Decision::no(fmt::format("contract declined: {} has another shape than the product", graph.label(v)));
+    if (!(graph.type(v).shape == region.domain))
+      return Decision::no(fmt::format("contract declined: {} has another shape than the product", graph.label(v)));
   return Decision::yes();
 }
 
-Contract::Plan Contract::plan(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device) const {
+Contract::Plan Contract::plan(const Graph& graph, const Region& region, const DimBindings& hints,
+                              const Device& device) const {
   return {device.vectorBytes / 4, 1};
 }
 
@@ -37,8 +39,14 @@ ExprId zero(Writer& w, DType type, int lanes) { return w.imm(identityOf(BinaryKi
 class MatMulLoops {
  public:
   MatMulLoops(Lowering& l, const Contract::Plan& plan)
-      : l_(l), w_(l.w), plan_(plan), node_(l.graph.node(l.region.contraction)), op_(std::get<MatMul>(node_.op)),
-        shape_(node_.type.shape), rank_(shape_.size()), type_(computeType(node_.type.dtype)) {
+      : l_(l),
+        w_(l.w),
+        plan_(plan),
+        node_(l.graph.node(l.region.contraction)),
+        op_(std::get<MatMul>(node_.op)),
+        shape_(node_.type.shape),
+        rank_(shape_.size()),
+        type_(computeType(node_.type.dtype)) {
     const Shape& a = l.graph.type(node_.operands[0]).shape;
     depth_ = op_.transposeA ? a[a.size() - 2] : a.back();
   }
@@ -68,19 +76,25 @@ class MatMulLoops {
   /// Both operands are contiguous along the folded axis: one result at a time, lanes folded at the end.
   void alongDepth() {
     const VectorLoop vectors{plan_.lanes * 4, plan_.lanes, Binding::serial, 1};
-    l_.e.loop("i", w_.i64(0), w_.dim(elementCount(shape_)), 1, Binding::parallel, [&](ExprId i) {
-      index_ = unflatten(IndexMath(w_, 1), {i, 0, 1, {}}, shape_);
-      const kernel::VarId wide = w_.declare("wide", zero(w_, type_, vectors.wide)), narrow = w_.declare("narrow", zero(w_, type_, vectors.narrow));
-      overVectors(l_.e, vectors, w_.i64(0), 0, w_.dim(depth_), [&](const Index& k, const At& lanes) {
-        const ExprId x = operand(false, index_[rank_ - 2], k, lanes), y = operand(true, k, index_[rank_ - 1], lanes);
-        const kernel::VarId acc = lanes.lanes == vectors.wide ? wide : narrow;
-        const ExprId next = w_.add(w_.get(acc), w_.splat(w_.mul(x, y), lanes.lanes));
-        w_.assign(acc, lanes.tail ? w_.select(lanes.tail, next, w_.get(acc)) : next);
-      });
-      const ExprId sum = w_.let("sum", w_.add(w_.fold(BinaryKind::add, w_.get(wide)), w_.fold(BinaryKind::add, w_.get(narrow))));
-      const At at{index_, 1, {}, {}};
-      storeProduct(l_, at, w_.let("product", biased(sum, index_[rank_ - 1], At{{}, 1, {}, {}})));
-    }, 8);
+    l_.e.loop(
+        "i", w_.i64(0), w_.dim(elementCount(shape_)), 1, Binding::parallel,
+        [&](ExprId i) {
+          index_ = unflatten(IndexMath(w_, 1), {i, 0, 1, {}}, shape_);
+          const kernel::VarId wide = w_.declare("wide", zero(w_, type_, vectors.wide)),
+                              narrow = w_.declare("narrow", zero(w_, type_, vectors.narrow));
+          overVectors(l_.e, vectors, w_.i64(0), 0, w_.dim(depth_), [&](const Index& k, const At& lanes) {
+            const ExprId x = operand(false, index_[rank_ - 2], k, lanes),
+                         y = operand(true, k, index_[rank_ - 1], lanes);
+            const kernel::VarId acc = lanes.lanes == vectors.wide ? wide : narrow;
+            const ExprId next = w_.add(w_.get(acc), w_.splat(w_.mul(x, y), lanes.lanes));
+            w_.assign(acc, lanes.tail ? w_.select(lanes.tail, next, w_.get(acc)) : next);
+          });
+          const ExprId sum =
+              w_.let("sum", w_.add(w_.fold(BinaryKind::add, w_.get(wide)), w_.fold(BinaryKind::add, w_.get(narrow))));
+          const At at{index_, 1, {}, {}};
+          storeProduct(l_, at, w_.let("product", biased(sum, index_[rank_ - 1], At{{}, 1, {}, {}})));
+        },
+        8);
   }
 
   /// b and the result are contiguous along the columns.
@@ -93,18 +107,19 @@ class MatMulLoops {
       index_ = unflatten(IndexMath(w_, 1), {i, 0, 1, {}}, outer);
       const ExprId begin = w_.let("begin", w_.mul(index_.back().base, w_.i64(wide)));
       const ExprId end = w_.let("end", w_.binary(BinaryKind::min, w_.add(begin, w_.i64(wide)), w_.dim(columns)));
-      overVectors(l_.e, {wide, plan_.lanes, Binding::serial, 1}, begin, wide, end, [&](const Index& j, const At& lanes) {
-        const kernel::VarId acc = w_.declare("acc", zero(w_, type_, lanes.lanes));
-        l_.e.loop("k", w_.i64(0), w_.dim(depth_), 1, Binding::serial, [&](ExprId k) {
-          const Index depth{k, 0, 1, {}};
-          const ExprId x = operand(false, index_[rank_ - 2], depth, lanes), y = operand(true, depth, j, lanes);
-          w_.assign(acc, w_.add(w_.get(acc), w_.splat(w_.mul(x, y), lanes.lanes)));
-        });
-        At at = lanes;
-        at.index = index_;
-        at.index.back() = j;
-        storeProduct(l_, at, w_.let("product", biased(w_.get(acc), j, lanes)));
-      });
+      overVectors(
+          l_.e, {wide, plan_.lanes, Binding::serial, 1}, begin, wide, end, [&](const Index& j, const At& lanes) {
+            const kernel::VarId acc = w_.declare("acc", zero(w_, type_, lanes.lanes));
+            l_.e.loop("k", w_.i64(0), w_.dim(depth_), 1, Binding::serial, [&](ExprId k) {
+              const Index depth{k, 0, 1, {}};
+              const ExprId x = operand(false, index_[rank_ - 2], depth, lanes), y = operand(true, depth, j, lanes);
+              w_.assign(acc, w_.add(w_.get(acc), w_.splat(w_.mul(x, y), lanes.lanes)));
+            });
+            At at = lanes;
+            at.index = index_;
+            at.index.back() = j;
+            storeProduct(l_, at, w_.let("product", biased(w_.get(acc), j, lanes)));
+          });
     });
   }
 
@@ -125,7 +140,8 @@ void lowerConv(Lowering& l, const Contract::Plan& plan) {
   Writer& w = l.w;
   const Node& node = l.graph.node(l.region.contraction);
   const auto& op = std::get<Conv>(node.op);
-  const Shape &shape = node.type.shape, &x = l.graph.type(node.operands[0]).shape, &weights = l.graph.type(node.operands[1]).shape;
+  const Shape &shape = node.type.shape, &x = l.graph.type(node.operands[0]).shape,
+              &weights = l.graph.type(node.operands[1]).shape;
   const DType type = computeType(node.type.dtype);
   const size_t rank = shape.size(), spatial = rank - 2;
   std::vector<Dim> outer(shape.begin(), shape.end() - 1);
@@ -133,57 +149,64 @@ void lowerConv(Lowering& l, const Contract::Plan& plan) {
   l.e.loop("i", w.i64(0), w.dim(elementCount(outer)), 1, Binding::parallel, [&](ExprId i) {
     auto index = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, outer);
     index.push_back({});
-    overVectors(l.e, {plan.lanes * 2, plan.lanes, Binding::serial, 1}, 0, shape.back(), [&](const Index& j, const At& lanes) {
-      index.back() = j;
-      IndexMath m(w, lanes.lanes);
-      const kernel::VarId acc = w.declare("acc", zero(w, type, lanes.lanes));
-      At from = lanes, tap{{}, 1, {}, {}};
-      from.index.resize(rank);
-      tap.index.resize(rank);
-      from.index[0] = index[0];
-      tap.index[0] = index[1];
-      const Index first = op.groups == 1 ? m.constant(0) : m.mul(m.div(index[1], perGroup), channels);
-      std::function<void(size_t)> nest = [&](size_t s) {
-        if (s == spatial) {
-          const ExprId a = l.e.value(node.operands[0], from), b = l.e.value(node.operands[1], tap);
-          ExprId product = w.splat(w.mul(a, b), lanes.lanes);
-          if (from.mask) product = w.select(w.splat(from.mask, lanes.lanes), product, zero(w, type, lanes.lanes));
-          w.assign(acc, w.add(w.get(acc), product));
-          return;
-        }
-        l.e.loop("k", w.i64(0), w.dim(weights[2 + s]), 1, Binding::serial, [&](ExprId k) {
-          const ExprId outerMask = from.mask;
-          tap.index[2 + s] = {k, 0, 1, {}};
-          const Index at = m.add(m.add(m.mul(index[2 + s], Dim(op.stride[s])), Dim(-op.low[s])), m.mul(tap.index[2 + s], Dim(op.dilation[s])));
-          ExprId inside;
-          if (op.low[s] != 0) inside = w.both(inside, m.atLeast(at, 0));
-          if (op.high[s] != 0) inside = w.both(inside, m.below(at, x[2 + s]));
-          if (inside) from.mask = w.let("inside", w.both(from.mask, inside));
-          from.index[2 + s] = at;
-          nest(s + 1);
-          from.mask = outerMask;
-        });
-      };
-      l.e.loop("c", w.i64(0), w.dim(channels), 1, Binding::serial, [&](ExprId c) {
-        tap.index[1] = {c, 0, 1, {}};
-        from.index[1] = m.add(first, tap.index[1]);
-        nest(0);
-      });
-      ExprId product = w.get(acc);
-      if (node.operands.size() > 2) product = w.add(product, l.e.value(node.operands[2], At{{index[1]}, 1, {}, {}}));
-      At at = lanes;
-      at.index = index;
-      storeProduct(l, at, w.let("product", product));
-    });
+    overVectors(l.e, {plan.lanes * 2, plan.lanes, Binding::serial, 1}, 0, shape.back(),
+                [&](const Index& j, const At& lanes) {
+                  index.back() = j;
+                  IndexMath m(w, lanes.lanes);
+                  const kernel::VarId acc = w.declare("acc", zero(w, type, lanes.lanes));
+                  At from = lanes, tap{{}, 1, {}, {}};
+                  from.index.resize(rank);
+                  tap.index.resize(rank);
+                  from.index[0] = index[0];
+                  tap.index[0] = index[1];
+                  const Index first = op.groups == 1 ? m.constant(0) : m.mul(m.div(index[1], perGroup), channels);
+                  std::function<void(size_t)> nest = [&](size_t s) {
+                    if (s == spatial) {
+                      const ExprId a = l.e.value(node.operands[0], from), b = l.e.value(node.operands[1], tap);
+                      ExprId product = w.splat(w.mul(a, b), lanes.lanes);
+                      if (from.mask)
+                        product = w.select(w.splat(from.mask, lanes.lanes), product, zero(w, type, lanes.lanes));
+                      w.assign(acc, w.add(w.get(acc), product));
+                      return;
+                    }
+                    l.e.loop("k", w.i64(0), w.dim(weights[2 + s]), 1, Binding::serial, [&](ExprId k) {
+                      const ExprId outerMask = from.mask;
+                      tap.index[2 + s] = {k, 0, 1, {}};
+                      const Index at = m.add(m.add(m.mul(index[2 + s], Dim(op.stride[s])), Dim(-op.low[s])),
+                                             m.mul(tap.index[2 + s], Dim(op.dilation[s])));
+                      ExprId inside;
+                      if (op.low[s] != 0) inside = w.both(inside, m.atLeast(at, 0));
+                      if (op.high[s] != 0) inside = w.both(inside, m.below(at, x[2 + s]));
+                      if (inside) from.mask = w.let("inside", w.both(from.mask, inside));
+                      from.index[2 + s] = at;
+                      nest(s + 1);
+                      from.mask = outerMask;
+                    });
+                  };
+                  l.e.loop("c", w.i64(0), w.dim(channels), 1, Binding::serial, [&](ExprId c) {
+                    tap.index[1] = {c, 0, 1, {}};
+                    from.index[1] = m.add(first, tap.index[1]);
+                    nest(0);
+                  });
+                  ExprId product = w.get(acc);
+                  if (node.operands.size() > 2)
+                    product = w.add(product, l.e.value(node.operands[2], At{{index[1]}, 1, {}, {}}));
+                  At at = lanes;
+                  at.index = index;
+                  storeProduct(l, at, w.let("product", product));
+                });
   });
 }
 
 }  // namespace
 
-Scheduled Contract::lower(const Graph& graph, const Region& region, const Plan& plan, const std::string& kernelName) const {
+Scheduled Contract::lower(const Graph& graph, const Region& region, const Plan& plan,
+                          const std::string& kernelName) const {
   Lowering l(graph, region, kernelName);
-  if (std::holds_alternative<Conv>(graph.node(region.contraction).op)) lowerConv(l, plan);
-  else MatMulLoops(l, plan).run();
+  if (std::holds_alternative<Conv>(graph.node(region.contraction).op))
+    lowerConv(l, plan);
+  else
+    MatMulLoops(l, plan).run();
   return std::move(l).finish(std::string(name), plan.str());
 }
 

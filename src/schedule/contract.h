@@ -4,9 +4,9 @@
 
 namespace tokamak::schedule {
 
-/// Products in plain loops, for what no library serves (integers, float64, one row against a matrix) and for when there is
-/// none; pointwise work that follows is done before the result is stored. Lanes run along the axis that both the loads and the
-/// result are contiguous in, or along the folded axis when that is where the operands are.
+/// Products in plain loops, for what no library serves (integers, float64, one row against a matrix) and for when there
+/// is none; pointwise work that follows is done before the result is stored. Lanes run along the axis that both the
+/// loads and the result are contiguous in, or along the folded axis when that is where the operands are.
 struct Contract {
   static constexpr std::string_view name = "contract";
   struct Plan {

@@ -83,7 +83,8 @@ ExprId Emitter::random(const Node& node, const Random& op, const At& at) {
   const ExprId u2 = w.mul(unit(w.philox(seed, offset, w.add(even, one))), scale);
   const ExprId radius = w.unary(UnaryKind::sqrt, w.mul(w.unary(UnaryKind::log, u1), w.imm(Scalar::of(-2.0), real)));
   const ExprId angle = w.let("angle", w.mul(u2, w.imm(Scalar::of(6.283185307179586), real)));
-  const ExprId turn = w.select(w.binary(BinaryKind::ne, odd, w.i64(0)), w.unary(UnaryKind::sin, angle), w.unary(UnaryKind::cos, angle));
+  const ExprId turn =
+      w.select(w.binary(BinaryKind::ne, odd, w.i64(0)), w.unary(UnaryKind::sin, angle), w.unary(UnaryKind::cos, angle));
   return w.convert(w.mul(radius, turn), type);
 }
 

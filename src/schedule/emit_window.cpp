@@ -8,7 +8,8 @@ namespace tokamak::schedule {
 namespace {
 
 /// Calls `body` with an index for each window axis: repeated in place for small windows, in loops for others.
-void overWindow(Emitter& e, const std::vector<Dim>& extents, const std::function<void(const std::vector<Index>&)>& body) {
+void overWindow(Emitter& e, const std::vector<Dim>& extents,
+                const std::function<void(const std::vector<Index>&)>& body) {
   std::vector<Index> position(extents.size());
   const auto total = elementCount(extents).constant();
   const bool repeat = total && *total <= 16;
@@ -44,7 +45,8 @@ class WindowFold {
     const ExprId old = w_.get(value_);
     if (kind_ == PoolKind::argmax) {
       const ExprId before = w_.get(position_);
-      ExprId better = w_.binary(BinaryKind::bit_or, w_.binary(BinaryKind::gt, x, old), w_.binary(BinaryKind::lt, before, w_.i64(0)));
+      ExprId better = w_.binary(BinaryKind::bit_or, w_.binary(BinaryKind::gt, x, old),
+                                w_.binary(BinaryKind::lt, before, w_.i64(0)));
       if (isFloat(w_.type(x).dtype)) better = w_.binary(BinaryKind::bit_or, better, w_.unary(UnaryKind::isnan, x));
       better = w_.let("better", w_.splat(w_.both(better, inside), lanes));
       w_.assign(value_, w_.select(better, x, old));
@@ -76,7 +78,8 @@ ExprId Emitter::pool(ValueId v, const Pool& op, const At& at) {
     ExprId inside;
     Index position = m.constant(0);
     for (size_t s = 0; s < k; ++s) {
-      const Index i = m.add(m.add(m.mul(at.index[first + s], Dim(op.stride[s])), Dim(-op.low[s])), m.mul(offset[s], Dim(op.dilation[s])));
+      const Index i = m.add(m.add(m.mul(at.index[first + s], Dim(op.stride[s])), Dim(-op.low[s])),
+                            m.mul(offset[s], Dim(op.dilation[s])));
       if (op.low[s] != 0) inside = w.both(inside, m.atLeast(i, 0));
       if (op.high[s] != 0) inside = w.both(inside, m.below(i, from.shape[first + s]));
       position = m.add(m.mul(position, from.shape[first + s]), i);
@@ -160,30 +163,40 @@ ExprId Emitter::resize(ValueId v, const Resize& op, const At& at) {
   auto m = math(at);
   auto number = [&](double x) { return w.imm(Scalar::of(x), type); };
   auto extent = [&](const Dim& d) { return w.convert(w.dim(d), type); };
-  struct Source { ExprId low, high, weight; };
+  struct Source {
+    ExprId low, high, weight;
+  };
   std::vector<Source> source(k);
   for (size_t s = 0; s < k; ++s) {
     const Dim n = from.shape[first + s], o = node.type.shape[first + s];
     const ExprId last = w.dim(n - Dim(1));
     ExprId scale;
     if (op.kind == ResizeKind::linear && op.alignCorners)
-      scale = o.is(1) ? number(0) : w.select(w.binary(BinaryKind::gt, w.dim(o), w.i64(1)), w.binary(BinaryKind::div, extent(n - Dim(1)), extent(o - Dim(1))), number(0));
-    else if (s < op.scale.size() && op.scale[s] > 0) scale = number(roundTo(type, 1.0 / op.scale[s]));
-    else scale = w.binary(BinaryKind::div, extent(n), extent(o));
+      scale = o.is(1) ? number(0)
+                      : w.select(w.binary(BinaryKind::gt, w.dim(o), w.i64(1)),
+                                 w.binary(BinaryKind::div, extent(n - Dim(1)), extent(o - Dim(1))), number(0));
+    else if (s < op.scale.size() && op.scale[s] > 0)
+      scale = number(roundTo(type, 1.0 / op.scale[s]));
+    else
+      scale = w.binary(BinaryKind::div, extent(n), extent(o));
     const ExprId here = w.convert(m.expr(at.index[first + s]), type);
     if (op.kind == ResizeKind::nearest) {
       const ExprId i = w.convert(w.unary(UnaryKind::floor, w.mul(here, scale)), DType::i64);
       source[s].low = w.let("near", w.binary(BinaryKind::min, i, last));
       continue;
     }
-    // The product is positive as it is; taking its magnitude keeps it from contracting with the subtraction, by which a weight
-    // of zero would become a tiny one.
-    ExprId real = op.alignCorners ? w.mul(here, scale) : w.sub(w.unary(UnaryKind::abs, w.mul(w.add(here, number(0.5)), scale)), number(0.5));
+    // The product is positive as it is; taking its magnitude keeps it from contracting with the subtraction, by which a
+    // weight of zero would become a tiny one.
+    ExprId real = op.alignCorners ? w.mul(here, scale)
+                                  : w.sub(w.unary(UnaryKind::abs, w.mul(w.add(here, number(0.5)), scale)), number(0.5));
     if (!op.alignCorners) real = w.binary(BinaryKind::max, real, number(0));
     real = w.let("real", real);
-    const ExprId low = w.let("low", w.binary(BinaryKind::min, w.convert(w.unary(UnaryKind::floor, real), DType::i64), last));
-    source[s] = {low, w.let("high", w.binary(BinaryKind::min, w.add(low, w.i64(1)), last)),
-                 w.let("weight", w.binary(BinaryKind::min, w.binary(BinaryKind::max, w.sub(real, w.convert(low, type)), number(0)), number(1)))};
+    const ExprId low =
+        w.let("low", w.binary(BinaryKind::min, w.convert(w.unary(UnaryKind::floor, real), DType::i64), last));
+    source[s] = {
+        low, w.let("high", w.binary(BinaryKind::min, w.add(low, w.i64(1)), last)),
+        w.let("weight", w.binary(BinaryKind::min,
+                                 w.binary(BinaryKind::max, w.sub(real, w.convert(low, type)), number(0)), number(1)))};
   }
   At inner = at;
   std::function<ExprId(size_t)> blend = [&](size_t s) -> ExprId {

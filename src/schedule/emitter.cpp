@@ -34,11 +34,14 @@ ExprId Emitter::value(ValueId v, const At& wanted) {
 
 void Emitter::loop(std::string_view name, ExprId begin, ExprId end, int64_t step, kernel::Binding binding,
                    const Writer::Body& body, int64_t grain) {
-  w.loop(name, begin, end, step, binding, [&](ExprId i) {
-    scopes_.emplace_back();
-    body(i);
-    scopes_.pop_back();
-  }, grain);
+  w.loop(
+      name, begin, end, step, binding,
+      [&](ExprId i) {
+        scopes_.emplace_back();
+        body(i);
+        scopes_.pop_back();
+      },
+      grain);
 }
 
 void Emitter::scope(const std::function<void()>& body) {
@@ -48,7 +51,8 @@ void Emitter::scope(const std::function<void()>& body) {
 }
 
 ExprId Emitter::castTo(ExprId x, DType to, bool keepRounding) {
-  if (isHalf(to)) return keepRounding ? w.convert(w.convert(w.convert(x, DType::f32), to), DType::f32) : w.convert(x, DType::f32);
+  if (isHalf(to))
+    return keepRounding ? w.convert(w.convert(w.convert(x, DType::f32), to), DType::f32) : w.convert(x, DType::f32);
   return w.convert(x, to);
 }
 
@@ -120,8 +124,10 @@ void Emitter::storeFlat(BufferId buffer, const Index& flat, const At& at, ExprId
   const ExprId stored = w.splat(w.convert(given, dtype), at.lanes);
   ExprId mask = w.both(at.mask, at.tail);
   if (mask) mask = w.splat(mask, at.lanes);
-  if (at.lanes == 1 || (!flat.lanes && flat.stride == 1)) w.store(buffer, flat.base ? flat.base : flat.lanes, stored, mask, streaming);
-  else w.store(buffer, math(at).expr(flat), stored, mask);
+  if (at.lanes == 1 || (!flat.lanes && flat.stride == 1))
+    w.store(buffer, flat.base ? flat.base : flat.lanes, stored, mask, streaming);
+  else
+    w.store(buffer, math(at).expr(flat), stored, mask);
 }
 
 At Emitter::viewed(const Node& node, const At& at) {
@@ -129,8 +135,7 @@ At Emitter::viewed(const Node& node, const At& at) {
   auto m = math(at);
   At out{{}, at.lanes, at.mask, at.tail};
   if (auto* op = std::get_if<Broadcast>(&node.op)) {
-    for (size_t i = 0; i < from.size(); ++i)
-      out.index.push_back(from[i].is(1) ? m.constant(0) : at.index[op->axes[i]]);
+    for (size_t i = 0; i < from.size(); ++i) out.index.push_back(from[i].is(1) ? m.constant(0) : at.index[op->axes[i]]);
   } else if (auto* op = std::get_if<Transpose>(&node.op)) {
     out.index.resize(from.size());
     for (size_t i = 0; i < from.size(); ++i) out.index[op->perm[i]] = at.index[i];
@@ -141,13 +146,15 @@ At Emitter::viewed(const Node& node, const At& at) {
     out.index = at.index;
     for (Axis a : op->axes) out.index[a] = m.add(m.negate(at.index[a]), from[a] - Dim(1));
   } else {
-    TK_CHECK(std::holds_alternative<Reshape>(node.op), fmt::format("{} has no source in this region", mnemonic(node.op)));
+    TK_CHECK(std::holds_alternative<Reshape>(node.op),
+             fmt::format("{} has no source in this region", mnemonic(node.op)));
     out.index = reshaped(from, node.type.shape, at);
   }
   return out;
 }
 
-/// Index into `from` of the element that stands at `at` in `to`: only what the reshape really splits or merges is divided.
+/// Index into `from` of the element that stands at `at` in `to`: only what the reshape really splits or merges is
+/// divided.
 std::vector<Index> Emitter::reshaped(const Shape& from, const Shape& to, const At& at) {
   auto m = math(at);
   std::vector<Index> out(from.size(), m.constant(0));

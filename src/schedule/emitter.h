@@ -12,8 +12,8 @@ namespace tokamak::schedule {
 
 using kernel::BufferId;
 
-/// Where a value is wanted: an index for each of its axes, over `lanes` lanes. `mask` (if set) says where the index is within
-/// bounds at all; `tail` cuts off the lanes past the end of a loop, of which at least one remains.
+/// Where a value is wanted: an index for each of its axes, over `lanes` lanes. `mask` (if set) says where the index is
+/// within bounds at all; `tail` cuts off the lanes past the end of a loop, of which at least one remains.
 struct At {
   std::vector<Index> index;
   int lanes = 1;

@@ -6,10 +6,13 @@ namespace tokamak::schedule {
 
 BinaryKind combinerOf(ReduceKind kind) {
   switch (kind) {
-    case ReduceKind::sum: case ReduceKind::mean: return BinaryKind::add;
+    case ReduceKind::sum:
+    case ReduceKind::mean: return BinaryKind::add;
     case ReduceKind::prod: return BinaryKind::mul;
-    case ReduceKind::max: case ReduceKind::argmax: return BinaryKind::max;
-    case ReduceKind::min: case ReduceKind::argmin: return BinaryKind::min;
+    case ReduceKind::max:
+    case ReduceKind::argmax: return BinaryKind::max;
+    case ReduceKind::min:
+    case ReduceKind::argmin: return BinaryKind::min;
     case ReduceKind::any: return BinaryKind::bit_or;
     case ReduceKind::all: return BinaryKind::bit_and;
     case ReduceKind::var: break;
@@ -27,7 +30,9 @@ DType accumulatorType(ReduceKind kind, DType operand) {
 
 std::vector<LaneCount> laneCounts(const VectorLoop& loop, const Dim& extent) {
   const auto n = extent.constant();
-  if (!n) return loop.wide == loop.narrow ? std::vector<LaneCount>{{loop.wide, false}} : std::vector<LaneCount>{{loop.wide, false}, {loop.narrow, false}};
+  if (!n)
+    return loop.wide == loop.narrow ? std::vector<LaneCount>{{loop.wide, false}}
+                                    : std::vector<LaneCount>{{loop.wide, false}, {loop.narrow, false}};
   int narrow = loop.narrow;
   while (narrow > 1 && narrow / 2 >= *n) narrow /= 2;
   const int wide = std::max(loop.wide, narrow);
@@ -39,12 +44,14 @@ std::vector<LaneCount> laneCounts(const VectorLoop& loop, const Dim& extent) {
   return out;
 }
 
-FoldState::FoldState(Writer& w, ReduceKind kind, DType operand, const std::vector<LaneCount>& laneCounts, const Dim& count)
+FoldState::FoldState(Writer& w, ReduceKind kind, DType operand, const std::vector<LaneCount>& laneCounts,
+                     const Dim& count)
     : w_(w), kind_(kind), type_(accumulatorType(kind, operand)), combine_(combinerOf(kind)) {
   if (const auto n = count.constant(); n && *n < (int64_t{1} << 31)) positionType_ = DType::i32;
   for (auto [lanes, visited] : laneCounts) {
     Part part{lanes, visited, w.declare("acc", w.imm(identityOf(combine_, type_), type_, lanes)), {}};
-    if (isArg(kind)) part.where = w.declare("where", w.imm(Scalar::of(int64_t{visited ? 0 : -1}), positionType_, lanes));
+    if (isArg(kind))
+      part.where = w.declare("where", w.imm(Scalar::of(int64_t{visited ? 0 : -1}), positionType_, lanes));
     parts_.push_back(part);
   }
 }
@@ -75,7 +82,8 @@ void FoldState::take(ExprId x, const At& at, const Index& position) {
   if (isArg(kind_)) {
     // Lanes remember where their vector began; the lane's own step is added when all is done.
     ExprId wins = better(x, old);
-    if (!p.visited) wins = w_.binary(BinaryKind::bit_or, wins, w_.binary(BinaryKind::lt, w_.get(p.where), positionImm(0)));
+    if (!p.visited)
+      wins = w_.binary(BinaryKind::bit_or, wins, w_.binary(BinaryKind::lt, w_.get(p.where), positionImm(0)));
     if (tail) wins = w_.binary(BinaryKind::bit_and, wins, tail);
     wins = w_.let("wins", wins);
     w_.assign(p.value, w_.select(wins, x, old));
@@ -100,7 +108,8 @@ std::pair<ExprId, ExprId> FoldState::overLanes(const Part& p) {
   ExprId same = w_.binary(BinaryKind::eq, all, w_.splat(best, p.lanes));
   if (isFloat(type_)) {
     const ExprId nan = w_.splat(w_.binary(BinaryKind::ne, best, best), p.lanes);
-    same = w_.binary(BinaryKind::bit_or, same, w_.binary(BinaryKind::bit_and, nan, w_.binary(BinaryKind::ne, all, all)));
+    same =
+        w_.binary(BinaryKind::bit_or, same, w_.binary(BinaryKind::bit_and, nan, w_.binary(BinaryKind::ne, all, all)));
   }
   same = w_.binary(BinaryKind::bit_and, same, filled);
   const ExprId far = w_.imm(identityOf(BinaryKind::min, positionType_), positionType_, p.lanes);
@@ -119,8 +128,12 @@ ExprId FoldState::combined() {
     const ExprId has = w_.binary(BinaryKind::ne, otherWhere, far);
     const ExprId none = w_.binary(BinaryKind::eq, where, far);
     const ExprId worse = better(value, other);
-    const ExprId earlier = w_.binary(BinaryKind::bit_and, w_.unary(UnaryKind::logical_not, worse), w_.binary(BinaryKind::lt, otherWhere, where));
-    const ExprId wins = w_.let("wins", w_.binary(BinaryKind::bit_and, has, w_.binary(BinaryKind::bit_or, w_.binary(BinaryKind::bit_or, better(other, value), none), earlier)));
+    const ExprId earlier = w_.binary(BinaryKind::bit_and, w_.unary(UnaryKind::logical_not, worse),
+                                     w_.binary(BinaryKind::lt, otherWhere, where));
+    const ExprId wins = w_.let(
+        "wins",
+        w_.binary(BinaryKind::bit_and, has,
+                  w_.binary(BinaryKind::bit_or, w_.binary(BinaryKind::bit_or, better(other, value), none), earlier)));
     value = w_.let("best", w_.select(wins, other, value));
     where = w_.let("first", w_.select(wins, otherWhere, where));
   }

@@ -23,8 +23,8 @@ std::vector<LaneCount> laneCounts(const VectorLoop& loop, const Dim& extent);
 /// argmax and argmin also keep where it was found.
 class FoldState {
  public:
-  /// Declares registers for the given lane counts (in the open block). `count`: how many elements a fold takes in; positions are
-  /// kept in 32 bits where that is known to do.
+  /// Declares registers for the given lane counts (in the open block). `count`: how many elements a fold takes in;
+  /// positions are kept in 32 bits where that is known to do.
   FoldState(Writer& w, ReduceKind kind, DType operand, const std::vector<LaneCount>& laneCounts, const Dim& count);
 
   /// Takes x (as many lanes as `at`) in. `position`: flat index over the folded axes of lane 0 and its step a lane.
@@ -55,7 +55,8 @@ class FoldState {
   ExprId position_;
 };
 
-/// What a reduction gives when all is taken in: the fold itself, divided by `count` for a mean, the position for arg kinds.
+/// What a reduction gives when all is taken in: the fold itself, divided by `count` for a mean, the position for arg
+/// kinds.
 ExprId finishFold(Writer& w, ReduceKind kind, DType result, ExprId folded, ExprId position, const Dim& count);
 
 }  // namespace tokamak::schedule

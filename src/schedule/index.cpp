@@ -71,8 +71,6 @@ ExprId IndexMath::atLeast(const Index& a, const Dim& bound) {
   return w_.binary(BinaryKind::ge, expr(a), w_.dim(bound));
 }
 
-ExprId IndexMath::below(const Index& a, const Dim& bound) {
-  return w_.binary(BinaryKind::lt, expr(a), w_.dim(bound));
-}
+ExprId IndexMath::below(const Index& a, const Dim& bound) { return w_.binary(BinaryKind::lt, expr(a), w_.dim(bound)); }
 
 }  // namespace tokamak::schedule

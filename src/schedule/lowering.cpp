@@ -9,7 +9,8 @@ namespace tokamak::schedule {
 
 using kernel::Binding;
 
-Lowering::Lowering(const Graph& g, const Region& r, std::string name) : graph(g), region(r), w(std::move(name)), e(w, g) {
+Lowering::Lowering(const Graph& g, const Region& r, std::string name)
+    : graph(g), region(r), w(std::move(name)), e(w, g) {
   isLeaf.assign(g.size(), false);
   auto addBuffer = [&](ValueId v, kernel::Access access) {
     const TensorType& type = g.type(v);
@@ -46,7 +47,8 @@ void Lowering::store(ValueId v, const At& at, bool streaming) {
   const TensorType& type = graph.type(v);
   const ExprId value = e.value(v, at);
   for (size_t i = 0; i < region.outputs.size(); ++i)
-    if (region.outputs[i] == v) e.storeFlat(outputBuffers[i], e.flatten(type.shape, at), at, value, type.dtype, streaming);
+    if (region.outputs[i] == v)
+      e.storeFlat(outputBuffers[i], e.flatten(type.shape, at), at, value, type.dtype, streaming);
 }
 
 static Dim storedBytes(const Graph& graph, const Region& region) {
@@ -63,12 +65,14 @@ Streaming streamingOf(const Graph& graph, const Region& region, const Device& de
 
 void Lowering::withStreaming(Streaming streaming, double streamBytes, const std::function<void(bool)>& body) {
   if (streaming != Streaming::bySize) return body(streaming == Streaming::yes);
-  const ExprId large = w.binary(BinaryKind::ge, w.dim(storedBytes(graph, region)), w.i64(static_cast<int64_t>(streamBytes)));
+  const ExprId large =
+      w.binary(BinaryKind::ge, w.dim(storedBytes(graph, region)), w.i64(static_cast<int64_t>(streamBytes)));
   auto scoped = [&](bool past) { return [&, past] { e.scope([&] { body(past); }); }; };
   w.when(large, scoped(true), scoped(false));
 }
 
-std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<LoopAxis>& groups, const std::vector<Index>& index) {
+std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<LoopAxis>& groups,
+                               const std::vector<Index>& index) {
   std::vector<Index> out(rank, m.constant(0));
   for (size_t g = 0; g < groups.size(); ++g) out[groups[g].last] = index[g];
   return out;
@@ -93,9 +97,9 @@ void overVectors(Emitter& e, const VectorLoop& loop, const Dim& begin, const Dim
   const int wide = std::max(loop.wide, narrow);
   const int64_t main = *n / wide * wide;
   if (main > 0)
-    e.loop("j", e.w.i64(0), e.w.i64(main), wide, loop.binding, [&](ExprId j) {
-      body({j, wide > 1, wide, {}}, At{{}, wide, {}, {}});
-    }, loop.grain);
+    e.loop(
+        "j", e.w.i64(0), e.w.i64(main), wide, loop.binding,
+        [&](ExprId j) { body({j, wide > 1, wide, {}}, At{{}, wide, {}, {}}); }, loop.grain);
   for (int64_t c = main; c < *n; c += narrow) {
     At at{{}, narrow, {}, {}};
     const ExprId j = e.w.i64(c);
@@ -104,14 +108,16 @@ void overVectors(Emitter& e, const VectorLoop& loop, const Dim& begin, const Dim
   }
 }
 
-void overVectors(Emitter& e, const VectorLoop& loop, ExprId begin, int64_t multiple, ExprId end, const VectorBody& body) {
+void overVectors(Emitter& e, const VectorLoop& loop, ExprId begin, int64_t multiple, ExprId end,
+                 const VectorBody& body) {
   Writer& w = e.w;
   const ExprId count = w.sub(end, begin);
-  const ExprId whole = w.let("whole", w.add(begin, w.mul(w.binary(BinaryKind::div, count, w.i64(loop.wide)), w.i64(loop.wide))));
+  const ExprId whole =
+      w.let("whole", w.add(begin, w.mul(w.binary(BinaryKind::div, count, w.i64(loop.wide)), w.i64(loop.wide))));
   const int64_t known = multiple == 0 ? loop.wide : std::gcd<int64_t>(multiple, loop.wide);
-  e.loop("j", begin, whole, loop.wide, loop.binding, [&](ExprId j) {
-    body({j, loop.wide > 1, known, {}}, At{{}, loop.wide, {}, {}});
-  }, loop.grain);
+  e.loop(
+      "j", begin, whole, loop.wide, loop.binding,
+      [&](ExprId j) { body({j, loop.wide > 1, known, {}}, At{{}, loop.wide, {}, {}}); }, loop.grain);
   e.loop("j", whole, end, loop.narrow, Binding::serial, [&](ExprId j) {
     At at{{}, loop.narrow, {}, {}};
     at.tail = w.let("tail", w.binary(BinaryKind::lt, w.ramp(j, loop.narrow), end));

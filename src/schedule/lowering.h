@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "fusion/region.h"
 #include "fusion/access.h"
+#include "fusion/region.h"
 #include "schedule/emitter.h"
 #include "support/decision.h"
 
@@ -14,8 +14,8 @@ namespace tokamak::schedule {
 struct Device {
   int vectorBytes = 64;
   int threads = 2;
-  double cacheBytes = 1 << 20;       // a core's own
-  double streamBytes = 24 << 20;     // results at least this large are stored past the caches
+  double cacheBytes = 1 << 20;    // a core's own
+  double streamBytes = 24 << 20;  // results at least this large are stored past the caches
 };
 
 /// Whether results are stored past the caches: known when compiling, or, where sizes are symbols, when the kernel runs.
@@ -47,8 +47,8 @@ class Lowering {
   const Region& region;
   Writer w;
   Emitter e;
-  std::vector<bool> isLeaf;              // by value
-  std::vector<BufferId> outputBuffers;   // as region.outputs
+  std::vector<bool> isLeaf;             // by value
+  std::vector<BufferId> outputBuffers;  // as region.outputs
 
  private:
   std::vector<ValueId> buffers_;
@@ -57,10 +57,11 @@ class Lowering {
 Streaming streamingOf(const Graph& graph, const Region& region, const Device& device);
 
 /// A place in the domain given an index for each group of axes (see LoopAxis).
-std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<LoopAxis>& groups, const std::vector<Index>& index);
+std::vector<Index> domainIndex(IndexMath m, size_t rank, const std::vector<LoopAxis>& groups,
+                               const std::vector<Index>& index);
 
-/// Runs `body` over [begin, end) in vectors: steps of `wide` lanes, then of `narrow` lanes with the last one masked. The
-/// body gets the index (unit stride), as a place with no axes, lanes and mask set.
+/// Runs `body` over [begin, end) in vectors: steps of `wide` lanes, then of `narrow` lanes with the last one masked.
+/// The body gets the index (unit stride), as a place with no axes, lanes and mask set.
 struct VectorLoop {
   int wide = 16, narrow = 16;
   kernel::Binding binding = kernel::Binding::serial;  // of the wide steps
@@ -69,7 +70,8 @@ struct VectorLoop {
 using VectorBody = std::function<void(const Index&, const At&)>;
 void overVectors(Emitter& e, const VectorLoop& loop, const Dim& begin, const Dim& end, const VectorBody& body);
 /// The same with bounds known at run time only; `begin` is a multiple of `multiple`.
-void overVectors(Emitter& e, const VectorLoop& loop, ExprId begin, int64_t multiple, ExprId end, const VectorBody& body);
+void overVectors(Emitter& e, const VectorLoop& loop, ExprId begin, int64_t multiple, ExprId end,
+                 const VectorBody& body);
 
 /// Splits a flat iteration number over extents, outermost first.
 std::vector<Index> unflatten(IndexMath m, const Index& flat, const std::vector<Dim>& extents);

@@ -13,11 +13,11 @@ struct Sweep {
   std::vector<ValueId> stores;
   std::vector<ValueId> keeps;      // full-level values computed here and kept aside for later sweeps
   std::vector<ValueId> rowValues;  // kept-level values that become known after it, in order
-  int64_t weight = 0;          // element operations at full level
+  int64_t weight = 0;              // element operations at full level
 };
 
-/// The sweeps a reduce region needs, in order. A reduction comes after those it depends on; values that are dear and wanted
-/// again by a later sweep are kept (`keep`) or else computed again.
+/// The sweeps a reduce region needs, in order. A reduction comes after those it depends on; values that are dear and
+/// wanted again by a later sweep are kept (`keep`) or else computed again.
 struct Phases {
   std::vector<Sweep> sweeps;
 };

@@ -16,7 +16,8 @@ std::string Pointwise::Plan::str() const {
   if (narrow != wide) out += fmt::format(", tail {}", narrow);
   if (chunk) out += fmt::format(", chunks of {}", chunk);
   if (tile) out += fmt::format(", tiles {}x{}", tile, tile);
-  if (streaming != Streaming::no) out += streaming == Streaming::yes ? ", streaming stores" : ", streaming stores when large";
+  if (streaming != Streaming::no)
+    out += streaming == Streaming::yes ? ", streaming stores" : ", streaming stores when large";
   return out;
 }
 
@@ -31,11 +32,13 @@ Decision Pointwise::accepts(const Graph& graph, const Region& region) const {
   return Decision::yes();
 }
 
-Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device) const {
+Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const DimBindings& hints,
+                                const Device& device) const {
   Plan plan;
   std::vector<bool> isLeaf(graph.size(), false);
   for (ValueId v : region.inputs) isLeaf[v.index] = true;
-  const AccessMap accesses = mapAccesses(graph, region.domain, region.outputs, [&](ValueId v) { return isLeaf[v.index]; });
+  const AccessMap accesses =
+      mapAccesses(graph, region.domain, region.outputs, [&](ValueId v) { return isLeaf[v.index]; });
   const auto groups = collapse(region.domain, accesses);
   const int64_t weight = std::max<int64_t>(1, regionWeight(graph, region));
   const int lanes = device.vectorBytes / 4;
@@ -53,21 +56,25 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
     plan.wide = lanes;
   }
   const double perThread = std::max(1.0, 24000.0 / static_cast<double>(weight));  // elements worth a thread
-  if (groups.size() == 1) plan.grain = std::max<int64_t>(1, static_cast<int64_t>(perThread / plan.wide));
+  if (groups.size() == 1)
+    plan.grain = std::max<int64_t>(1, static_cast<int64_t>(perThread / plan.wide));
   else {
     const double outer = total / std::max(1.0, inner);
     if (outer < 4 * device.threads && inner > 8192) plan.chunk = 8192;
-    plan.grain = std::max<int64_t>(1, static_cast<int64_t>(perThread / std::max(1.0, plan.chunk ? double(plan.chunk) : inner)));
+    plan.grain =
+        std::max<int64_t>(1, static_cast<int64_t>(perThread / std::max(1.0, plan.chunk ? double(plan.chunk) : inner)));
   }
   plan.streaming = streamingOf(graph, region, device);
   plan.streamBytes = device.streamBytes;
   return plan;
 }
 
-Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan& plan, const std::string& kernelName) const {
+Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan& plan,
+                           const std::string& kernelName) const {
   Lowering l(graph, region, kernelName);
   Emitter& e = l.e;
-  const AccessMap accesses = mapAccesses(graph, region.domain, region.outputs, [&](ValueId v) { return l.isLeaf[v.index]; });
+  const AccessMap accesses =
+      mapAccesses(graph, region.domain, region.outputs, [&](ValueId v) { return l.isLeaf[v.index]; });
   const auto groups = collapse(region.domain, accesses);
   const size_t rank = region.domain.size();
   bool past = false;  // the caches
@@ -103,17 +110,21 @@ Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan&
     std::vector<Dim> outer;
     for (size_t g = 0; g + 1 < groups.size(); ++g) outer.push_back(groups[g].extent);
     if (plan.chunk) outer.push_back(Dim::ceilDiv(inner, plan.chunk));
-    e.loop("i", l.w.i64(0), l.w.dim(elementCount(outer)), 1, Binding::parallel, [&](ExprId i) {
-      const auto parts = unflatten(IndexMath(l.w, 1), {i, 0, 1, {}}, outer);
-      for (size_t g = 0; g + 1 < groups.size(); ++g) {
-        index[g] = parts[g];
-        index[g].base = l.w.let("i", index[g].base);
-      }
-      if (!plan.chunk) return overVectors(e, vectors, 0, inner, body);
-      const ExprId begin = l.w.let("begin", l.w.mul(parts.back().base, l.w.i64(plan.chunk)));
-      const ExprId end = l.w.let("end", l.w.binary(BinaryKind::min, l.w.add(begin, l.w.i64(plan.chunk)), l.w.dim(inner)));
-      overVectors(e, vectors, begin, plan.chunk, end, body);
-    }, plan.grain);
+    e.loop(
+        "i", l.w.i64(0), l.w.dim(elementCount(outer)), 1, Binding::parallel,
+        [&](ExprId i) {
+          const auto parts = unflatten(IndexMath(l.w, 1), {i, 0, 1, {}}, outer);
+          for (size_t g = 0; g + 1 < groups.size(); ++g) {
+            index[g] = parts[g];
+            index[g].base = l.w.let("i", index[g].base);
+          }
+          if (!plan.chunk) return overVectors(e, vectors, 0, inner, body);
+          const ExprId begin = l.w.let("begin", l.w.mul(parts.back().base, l.w.i64(plan.chunk)));
+          const ExprId end =
+              l.w.let("end", l.w.binary(BinaryKind::min, l.w.add(begin, l.w.i64(plan.chunk)), l.w.dim(inner)));
+          overVectors(e, vectors, begin, plan.chunk, end, body);
+        },
+        plan.grain);
   });
   return std::move(l).finish(std::string(name), plan.str());
 }

@@ -4,8 +4,8 @@
 
 namespace tokamak::schedule {
 
-/// One pass over the domain in vectors along its last axis. Values that lie across the vectors (a transposed operand) are
-/// brought through tiles in cache.
+/// One pass over the domain in vectors along its last axis. Values that lie across the vectors (a transposed operand)
+/// are brought through tiles in cache.
 struct Pointwise {
   static constexpr std::string_view name = "pointwise";
   struct Plan {

@@ -13,7 +13,8 @@ std::string FoldAxes::Plan::str() const {
   static constexpr const char* forms[] = {"rows", "columns", "split"};
   std::string out = fmt::format("{}, {} lanes", forms[static_cast<int>(form)], lanes);
   if (piece) out += fmt::format(", pieces of {}", piece);
-  if (streaming != Streaming::no) out += streaming == Streaming::yes ? ", streaming stores" : ", streaming stores when large";
+  if (streaming != Streaming::no)
+    out += streaming == Streaming::yes ? ", streaming stores" : ", streaming stores when large";
   return out;
 }
 
@@ -23,7 +24,8 @@ Decision FoldAxes::accepts(const Graph& graph, const Region& region) const {
     auto* op = opAs<Reduce>(graph, v);
     if (op && op->axes != region.folded)
       return Decision::no(fmt::format("reduce declined: {} folds other axes than the region", graph.label(v)));
-    if (std::holds_alternative<Scan>(graph.node(v).op)) return Decision::no(fmt::format("reduce declined: {} is a scan", graph.label(v)));
+    if (std::holds_alternative<Scan>(graph.node(v).op))
+      return Decision::no(fmt::format("reduce declined: {} is a scan", graph.label(v)));
   }
   return Decision::yes();
 }
@@ -33,14 +35,17 @@ static void addKeptAccesses(const Lowering& l, const std::vector<bool>& stop, Ac
   std::vector<size_t> axes;
   Shape kept;
   for (size_t i = 0; i < l.region.domain.size(); ++i)
-    if (std::find(l.region.folded.begin(), l.region.folded.end(), Axis(i)) == l.region.folded.end()) axes.push_back(i), kept.push_back(l.region.domain[i]);
+    if (std::find(l.region.folded.begin(), l.region.folded.end(), Axis(i)) == l.region.folded.end())
+      axes.push_back(i), kept.push_back(l.region.domain[i]);
   std::vector<ValueId> roots;
   for (ValueId v : l.region.nodes)
     if (!stop[v.index] && l.graph.type(v).shape == kept) roots.push_back(v);
   const AccessMap inner = mapAccesses(l.graph, kept, roots, [&](ValueId v) { return stop[v.index]; });
   for (const Access& access : inner.loads) {
-    Access wide{access.value, std::vector<Dim>(l.region.domain.size(), Dim(0)), std::vector<bool>(l.region.domain.size(), false), access.offset, access.masked};
-    for (size_t k = 0; k < axes.size(); ++k) wide.stride[axes[k]] = access.stride[k], wide.opaque[axes[k]] = access.opaque[k];
+    Access wide{access.value, std::vector<Dim>(l.region.domain.size(), Dim(0)),
+                std::vector<bool>(l.region.domain.size(), false), access.offset, access.masked};
+    for (size_t k = 0; k < axes.size(); ++k)
+      wide.stride[axes[k]] = access.stride[k], wide.opaque[axes[k]] = access.opaque[k];
     accesses.loads.push_back(std::move(wide));
   }
   for (size_t k = 0; k < axes.size(); ++k)
@@ -84,13 +89,15 @@ std::vector<Dim> FoldDomain::extents(const std::vector<size_t>& which) const {
 At keptAt(const Region& region, const At& full) {
   At out{{}, full.lanes, full.mask, full.tail};
   for (size_t i = 0; i < full.index.size(); ++i)
-    if (std::find(region.folded.begin(), region.folded.end(), Axis(i)) == region.folded.end()) out.index.push_back(full.index[i]);
+    if (std::find(region.folded.begin(), region.folded.end(), Axis(i)) == region.folded.end())
+      out.index.push_back(full.index[i]);
   return out;
 }
 
 void bindFold(Lowering& l, ValueId fold, ExprId folded, ExprId position, const Dim& count) {
   const auto& op = std::get<Reduce>(l.graph.node(fold).op);
-  const ExprId result = l.w.let("r" + std::to_string(fold.index), finishFold(l.w, op.kind, l.graph.type(fold).dtype, folded, position, count));
+  const ExprId result = l.w.let("r" + std::to_string(fold.index),
+                                finishFold(l.w, op.kind, l.graph.type(fold).dtype, folded, position, count));
   l.e.bind(fold, [result](const At&) { return result; });
 }
 
@@ -99,7 +106,8 @@ void storeKept(Lowering& l, const At& kept) {
     if (!isFull(l.graph, l.region, v)) l.store(v, kept);
 }
 
-FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device) const {
+FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const DimBindings& hints,
+                              const Device& device) const {
   Lowering l(graph, region, "plan");
   const FoldDomain domain = foldDomain(l);
   Plan plan;
@@ -107,7 +115,8 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
   double kept = 1;
   for (size_t g : domain.keptGroups) kept *= likely(domain.groups[g].extent, hints);
   const double folded = likely(domain.foldedCount, hints);
-  const double lastKept = domain.vectorFolded || domain.keptGroups.empty() ? 1 : likely(domain.groups.back().extent, hints);
+  const double lastKept =
+      domain.vectorFolded || domain.keptGroups.empty() ? 1 : likely(domain.groups.back().extent, hints);
   const Phases phases = planPhases(graph, region, true);
   const bool oneSweep = phases.sweeps.size() == 1 && phases.sweeps[0].stores.empty();
   const bool anyArg = std::any_of(region.nodes.begin(), region.nodes.end(), [&](ValueId v) {
@@ -124,7 +133,8 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
     plan.grain = std::max<int64_t>(1, static_cast<int64_t>(16384 / std::max(1.0, folded)));
   } else {
     plan.form = Form::column;
-    if (oneSweep && !anyArg && domain.foldedGroups.size() == 1 && domain.keptGroups.size() == 1 && folded >= 256 && lastKept <= 65536) {
+    if (oneSweep && !anyArg && domain.foldedGroups.size() == 1 && domain.keptGroups.size() == 1 && folded >= 256 &&
+        lastKept <= 65536) {
       plan.form = Form::split;
       plan.piece = std::max<int64_t>(8, static_cast<int64_t>(folded) / 16 / 8 * 8);
     }
@@ -137,13 +147,18 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
   return plan;
 }
 
-Scheduled FoldAxes::lower(const Graph& graph, const Region& region, const Plan& plan, const std::string& kernelName) const {
+Scheduled FoldAxes::lower(const Graph& graph, const Region& region, const Plan& plan,
+                          const std::string& kernelName) const {
   Lowering l(graph, region, kernelName);
   const FoldDomain domain = foldDomain(l);
-  if (plan.form == Form::row) lowerRows(l, domain, plan);
-  else if (plan.form == Form::column) lowerColumns(l, domain, plan);
-  else if (domain.vectorFolded) lowerSplitRows(l, domain, plan);
-  else lowerSplitColumns(l, domain, plan);
+  if (plan.form == Form::row)
+    lowerRows(l, domain, plan);
+  else if (plan.form == Form::column)
+    lowerColumns(l, domain, plan);
+  else if (domain.vectorFolded)
+    lowerSplitRows(l, domain, plan);
+  else
+    lowerSplitColumns(l, domain, plan);
   return std::move(l).finish(std::string(name), plan.str());
 }
 

@@ -12,17 +12,21 @@ namespace {
 /// Takes one vector of columns through the sweeps: every lane folds its own column.
 class ColumnSweeps {
  public:
-  ColumnSweeps(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases, std::vector<Index> index, At lanes)
+  ColumnSweeps(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases,
+               std::vector<Index> index, At lanes)
       : l_(l), domain_(domain), plan_(plan), phases_(phases), index_(std::move(index)), lanes_(std::move(lanes)) {
     for (const Sweep& sweep : phases.sweeps)
-      for (ValueId v : sweep.keeps) l.e.unbind(v), columns_[v.index] = l.w.local("columns", computeType(l.graph.type(v).dtype), domain.foldedCount * Dim(lanes_.lanes));
+      for (ValueId v : sweep.keeps)
+        l.e.unbind(v), columns_[v.index] = l.w.local("columns", computeType(l.graph.type(v).dtype),
+                                                     domain.foldedCount * Dim(lanes_.lanes));
   }
 
   void run() {
     for (const Sweep& sweep : phases_.sweeps) {
       std::vector<FoldState> folds;
       for (ValueId v : sweep.folds)
-        folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind, l_.graph.type(l_.graph.node(v).operands[0]).dtype,
+        folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind,
+                           l_.graph.type(l_.graph.node(v).operands[0]).dtype,
                            std::vector<LaneCount>{{lanes_.lanes, true}}, domain_.foldedCount);
       overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& position) { element(sweep, folds, position); });
       finish(sweep, folds);
@@ -35,7 +39,8 @@ class ColumnSweeps {
     At at = place();
     const At whole{at.index, at.lanes, at.mask, {}};
     for (ValueId v : sweep.keeps) {
-      l_.e.storeFlat(columns_.at(v.index), slot(position), whole, l_.e.value(v, at), computeType(l_.graph.type(v).dtype));
+      l_.e.storeFlat(columns_.at(v.index), slot(position), whole, l_.e.value(v, at),
+                     computeType(l_.graph.type(v).dtype));
     }
     for (size_t k = 0; k < sweep.folds.size(); ++k)
       folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), whole, position);
@@ -45,7 +50,8 @@ class ColumnSweeps {
   void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
     for (size_t k = 0; k < sweep.folds.size(); ++k) {
       const bool arg = isArg(std::get<Reduce>(l_.graph.node(sweep.folds[k]).op).kind);
-      bindFold(l_, sweep.folds[k], folds[k].lanewise(lanes_.lanes), arg ? folds[k].lanewisePosition(lanes_.lanes) : ExprId{}, domain_.foldedCount);
+      bindFold(l_, sweep.folds[k], folds[k].lanewise(lanes_.lanes),
+               arg ? folds[k].lanewisePosition(lanes_.lanes) : ExprId{}, domain_.foldedCount);
     }
     for (ValueId v : sweep.rowValues)
       if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());
@@ -54,7 +60,8 @@ class ColumnSweeps {
         IndexMath m(l_.w, at.lanes);
         Index flat = m.constant(0);
         for (Axis a : l_.region.folded) flat = m.add(m.mul(flat, l_.region.domain[a]), at.index[a]);
-        return l_.e.loadFlat(columns_.at(v.index), slot(flat), At{at.index, at.lanes, {}, {}}, computeType(l_.graph.type(v).dtype));
+        return l_.e.loadFlat(columns_.at(v.index), slot(flat), At{at.index, at.lanes, {}, {}},
+                             computeType(l_.graph.type(v).dtype));
       });
   }
 
@@ -105,22 +112,27 @@ void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& p
   const Dim columns = domain.groups.back().extent;
   const Dim strips = Dim::ceilDiv(columns, wide);
   std::vector<Dim> extents;
-  for (size_t k = 0; k + 1 < domain.keptGroups.size(); ++k) extents.push_back(domain.groups[domain.keptGroups[k]].extent);
+  for (size_t k = 0; k + 1 < domain.keptGroups.size(); ++k)
+    extents.push_back(domain.groups[domain.keptGroups[k]].extent);
   extents.push_back(strips);
-  l.e.loop("i", w.i64(0), w.dim(elementCount(extents)), 1, Binding::parallel, [&](ExprId i) {
-    auto kept = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, extents);
-    std::vector<Index> index(domain.groups.size());
-    for (size_t k = 0; k + 1 < domain.keptGroups.size(); ++k) {
-      index[domain.keptGroups[k]] = kept[k];
-      index[domain.keptGroups[k]].base = w.let("i", kept[k].base);
-    }
-    const ExprId begin = w.let("begin", w.mul(kept.back().base, w.i64(wide)));
-    const ExprId end = w.let("end", w.binary(BinaryKind::min, w.add(begin, w.i64(wide)), w.dim(columns)));
-    overVectors(l.e, {wide, plan.lanes, Binding::serial, 1}, begin, wide, end, [&](const Index& j, const At& lanes) {
-      index.back() = j;
-      ColumnSweeps(l, domain, plan, phases, index, lanes).run();
-    });
-  }, plan.grain);
+  l.e.loop(
+      "i", w.i64(0), w.dim(elementCount(extents)), 1, Binding::parallel,
+      [&](ExprId i) {
+        auto kept = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, extents);
+        std::vector<Index> index(domain.groups.size());
+        for (size_t k = 0; k + 1 < domain.keptGroups.size(); ++k) {
+          index[domain.keptGroups[k]] = kept[k];
+          index[domain.keptGroups[k]].base = w.let("i", kept[k].base);
+        }
+        const ExprId begin = w.let("begin", w.mul(kept.back().base, w.i64(wide)));
+        const ExprId end = w.let("end", w.binary(BinaryKind::min, w.add(begin, w.i64(wide)), w.dim(columns)));
+        overVectors(l.e, {wide, plan.lanes, Binding::serial, 1}, begin, wide, end,
+                    [&](const Index& j, const At& lanes) {
+                      index.back() = j;
+                      ColumnSweeps(l, domain, plan, phases, index, lanes).run();
+                    });
+      },
+      plan.grain);
 }
 
 void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
@@ -134,7 +146,8 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
   std::vector<BinaryKind> combine;
   for (ValueId v : sweep.folds) {
     const auto kind = std::get<Reduce>(l.graph.node(v).op).kind;
-    partial.push_back(l.scratch("partial", accumulatorType(kind, l.graph.type(l.graph.node(v).operands[0]).dtype), pieces * columns));
+    partial.push_back(
+        l.scratch("partial", accumulatorType(kind, l.graph.type(l.graph.node(v).operands[0]).dtype), pieces * columns));
     combine.push_back(combinerOf(kind));
   }
   const int wide = plan.lanes * (sweep.weight <= 4 ? 2 : 1);
@@ -142,7 +155,8 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
   auto valueAt = [&](size_t k, ExprId row, const Index& j, const At& lanes) {
     At at = lanes;
     at.index = domainIndex(IndexMath(w, lanes.lanes), l.region.domain.size(), domain.groups, {Index{row, 0, 1, {}}, j});
-    return w.splat(w.convert(l.e.value(l.graph.node(sweep.folds[k]).operands[0], at), w.bufferType(partial[k])), lanes.lanes);
+    return w.splat(w.convert(l.e.value(l.graph.node(sweep.folds[k]).operands[0], at), w.bufferType(partial[k])),
+                   lanes.lanes);
   };
   l.e.loop("p", w.i64(0), w.dim(pieces), 1, Binding::parallel, [&](ExprId p) {
     const ExprId begin = w.let("begin", w.mul(p, w.i64(plan.piece)));
@@ -162,11 +176,13 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
           for (int q = 0; q < count; ++q) x.push_back(valueAt(k, w.add(row, w.i64(q)), j, lanes));
           for (; x.size() > 1; x.resize((x.size() + 1) / 2))
             for (size_t a = 0; 2 * a + 1 < x.size(); ++a) x[a] = w.binary(combine[k], x[2 * a], x[2 * a + 1]);
-          w.store(partial[k], slot(j), w.binary(combine[k], w.load(partial[k], slot(j), lanes.lanes, lanes.tail), x[0]), lanes.tail);
+          w.store(partial[k], slot(j), w.binary(combine[k], w.load(partial[k], slot(j), lanes.lanes, lanes.tail), x[0]),
+                  lanes.tail);
         }
       });
     };
-    const ExprId whole = w.let("whole", w.add(begin, w.mul(w.binary(BinaryKind::div, w.sub(end, begin), w.i64(kRows)), w.i64(kRows))));
+    const ExprId whole =
+        w.let("whole", w.add(begin, w.mul(w.binary(BinaryKind::div, w.sub(end, begin), w.i64(kRows)), w.i64(kRows))));
     l.e.loop("r", begin, whole, kRows, Binding::serial, [&](ExprId r) { takeRows(r, kRows); });
     l.e.loop("r", whole, end, 1, Binding::serial, [&](ExprId r) { takeRows(r, 1); });
   });
@@ -182,7 +198,8 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
       bindFold(l, sweep.folds[k], w.get(acc), {}, domain.foldedCount);
     }
     At at = lanes;
-    at.index = domainIndex(IndexMath(w, lanes.lanes), l.region.domain.size(), domain.groups, {Index{w.i64(0), 0, 0, {}}, j});
+    at.index =
+        domainIndex(IndexMath(w, lanes.lanes), l.region.domain.size(), domain.groups, {Index{w.i64(0), 0, 0, {}}, j});
     storeKept(l, keptAt(l.region, at));
   });
 }

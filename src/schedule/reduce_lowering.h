@@ -9,11 +9,11 @@ namespace tokamak::schedule {
 /// A reduce region's axes after collapsing, and places in it.
 struct FoldDomain {
   std::vector<LoopAxis> groups;
-  std::vector<bool> folded;           // a group each
+  std::vector<bool> folded;  // a group each
   std::vector<size_t> keptGroups, foldedGroups;
-  Dim foldedCount;                    // elements a fold takes in
-  bool vectorFolded = true;           // the last group is folded
-  AccessMap accesses;                 // of all that is loaded
+  Dim foldedCount;           // elements a fold takes in
+  bool vectorFolded = true;  // the last group is folded
+  AccessMap accesses;        // of all that is loaded
 
   /// Extents of these groups.
   std::vector<Dim> extents(const std::vector<size_t>& which) const;
@@ -31,7 +31,8 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
 /// Binds `fold`'s result for readers in this kernel.
 void bindFold(Lowering& l, ValueId fold, ExprId folded, ExprId position, const Dim& count);
 /// Folds the results of a row's pieces, which stand one after another from `first` on, and binds the fold.
-void combinePieces(Lowering& l, ValueId fold, BufferId value, BufferId where, ExprId first, const Dim& pieces, const Dim& count);
+void combinePieces(Lowering& l, ValueId fold, BufferId value, BufferId where, ExprId first, const Dim& pieces,
+                   const Dim& count);
 /// Stores the kept-level outputs.
 void storeKept(Lowering& l, const At& kept);
 

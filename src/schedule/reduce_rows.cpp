@@ -11,23 +11,29 @@ namespace {
 /// Takes one row (or one piece of it) through the sweeps.
 class RowSweeps {
  public:
-  RowSweeps(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases, std::vector<Index> kept,
-            bool streaming = false)
+  RowSweeps(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases,
+            std::vector<Index> kept, bool streaming = false)
       : l_(l), domain_(domain), plan_(plan), phases_(phases), streaming_(streaming), index_(domain.groups.size()) {
     for (size_t k = 0; k < domain.keptGroups.size(); ++k) index_[domain.keptGroups[k]] = kept[k];
     for (const Sweep& sweep : phases.sweeps)
-      for (ValueId v : sweep.keeps) l.e.unbind(v), rows_[v.index] = l.w.local("row", computeType(l.graph.type(v).dtype), domain.foldedCount);
+      for (ValueId v : sweep.keeps)
+        l.e.unbind(v), rows_[v.index] = l.w.local("row", computeType(l.graph.type(v).dtype), domain.foldedCount);
   }
 
   void run() {
     for (const Sweep& sweep : phases_.sweeps) {
-      VectorLoop vectors{plan_.lanes * (sweep.weight <= 8 ? 4 : sweep.weight <= 24 ? 2 : 1), plan_.lanes, Binding::serial, 1};
+      VectorLoop vectors{plan_.lanes * (sweep.weight <= 8    ? 4
+                                        : sweep.weight <= 24 ? 2
+                                                             : 1),
+                         plan_.lanes, Binding::serial, 1};
       const Dim inner = domain_.foldedGroups.empty() ? Dim(1) : domain_.groups.back().extent;
       auto folds = begin(sweep, laneCounts(vectors, inner));
       overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& offset) {
         auto body = [&](const Index& j, const At& lanes) { element(sweep, folds, offset, j, lanes); };
-        if (const int64_t line = oddLine(sweep, inner); line > 0) overAlignedVectors(vectors, line, inner, body);
-        else overVectors(l_.e, vectors, 0, inner, body);
+        if (const int64_t line = oddLine(sweep, inner); line > 0)
+          overAlignedVectors(vectors, line, inner, body);
+        else
+          overVectors(l_.e, vectors, 0, inner, body);
       });
       finish(sweep, folds);
     }
@@ -42,7 +48,8 @@ class RowSweeps {
     return (n && *n % line == 0) || (n && *n < 4 * line) ? 0 : line;
   }
 
-  /// Vectors that begin where a line of the result does, after a first one that is cut short: streaming wants whole lines.
+  /// Vectors that begin where a line of the result does, after a first one that is cut short: streaming wants whole
+  /// lines.
   void overAlignedVectors(const VectorLoop& vectors, int64_t line, const Dim& inner, const VectorBody& body) {
     Writer& w = l_.w;
     index_[domain_.foldedGroups.back()] = {w.i64(0), 0, 0, {}};
@@ -67,7 +74,8 @@ class RowSweeps {
   }
 
   /// One vector of a sweep: the folds take it in, the outputs are stored, dear values are put aside.
-  void element(const Sweep& sweep, std::vector<FoldState>& folds, const Index& offset, const Index& j, const At& lanes) {
+  void element(const Sweep& sweep, std::vector<FoldState>& folds, const Index& offset, const Index& j,
+               const At& lanes) {
     IndexMath m(l_.w, lanes.lanes);
     At at = lanes;
     if (!domain_.foldedGroups.empty()) index_[domain_.foldedGroups.back()] = j;
@@ -82,17 +90,21 @@ class RowSweeps {
     if (&sweep == &phases_.sweeps.back() && phases_.sweeps.size() > 1 && !at.tail) fetchNextRow(at);
   }
 
-  /// The first sweep of a row waits for memory while the later ones leave it idle: the last one asks for the next row's lines.
+  /// The first sweep of a row waits for memory while the later ones leave it idle: the last one asks for the next row's
+  /// lines.
   void fetchNextRow(const At& at) {
     if (domain_.keptGroups.empty()) return;
     const size_t row = domain_.groups[domain_.keptGroups.back()].last, along = domain_.groups.back().last;
     for (const Access& access : domain_.accesses.loads) {
-      if (!access.value || l_.graph.type(access.value).shape != l_.region.domain || access.opaque[along] || access.masked) continue;
+      if (!access.value || l_.graph.type(access.value).shape != l_.region.domain || access.opaque[along] ||
+          access.masked)
+        continue;
       if (!l_.isLeaf[access.value.index] || !access.stride[along].is(1) || access.stride[row].is(0)) continue;
       const Index flat = l_.e.flatten(l_.region.domain, at);
       const int64_t line = 64 / byteWidth(l_.graph.type(access.value).dtype);
       for (int64_t k = 0; k < at.lanes; k += line)
-        l_.w.prefetch(l_.bufferOf(access.value), l_.w.add(flat.base, l_.w.add(l_.w.dim(access.stride[row]), l_.w.i64(k))));
+        l_.w.prefetch(l_.bufferOf(access.value),
+                      l_.w.add(flat.base, l_.w.add(l_.w.dim(access.stride[row]), l_.w.i64(k))));
     }
   }
 
@@ -104,12 +116,15 @@ class RowSweeps {
     for (ValueId v : sweep.rowValues)
       if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());
     for (ValueId v : sweep.keeps)
-      l_.e.bind(v, [this, v](const At& at) { return l_.e.loadFlat(rows_.at(v.index), currentPosition(at), at, computeType(l_.graph.type(v).dtype)); });
+      l_.e.bind(v, [this, v](const At& at) {
+        return l_.e.loadFlat(rows_.at(v.index), currentPosition(at), at, computeType(l_.graph.type(v).dtype));
+      });
   }
 
   At keptPlace() {
     for (size_t g : domain_.foldedGroups) index_[g] = {l_.w.i64(0), 0, 0, {}};
-    return keptAt(l_.region, At{domainIndex(IndexMath(l_.w, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}});
+    return keptAt(l_.region,
+                  At{domainIndex(IndexMath(l_.w, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}});
   }
 
   /// Loops over the folded groups but the last.
@@ -117,7 +132,8 @@ class RowSweeps {
     if (k + 1 >= domain_.foldedGroups.size()) return body(offset);
     const size_t g = domain_.foldedGroups[k];
     Dim below = 1;
-    for (size_t i = k + 1; i < domain_.foldedGroups.size(); ++i) below = below * domain_.groups[domain_.foldedGroups[i]].extent;
+    for (size_t i = k + 1; i < domain_.foldedGroups.size(); ++i)
+      below = below * domain_.groups[domain_.foldedGroups[i]].extent;
     l_.e.loop("f", l_.w.i64(0), l_.w.dim(domain_.groups[g].extent), 1, Binding::serial, [&](ExprId f) {
       IndexMath m(l_.w, 1);
       index_[g] = {f, 0, 1, {}};
@@ -153,11 +169,14 @@ void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan
   const Phases phases = planPhases(l.graph, l.region, plan.keep);
   const auto kept = domain.extents(domain.keptGroups);
   l.withStreaming(plan.streaming, plan.streamBytes, [&](bool streaming) {
-    l.e.loop("i", l.w.i64(0), l.w.dim(elementCount(kept)), 1, Binding::parallel, [&](ExprId i) {
-      auto index = unflatten(IndexMath(l.w, 1), {i, 0, 1, {}}, kept);
-      for (Index& k : index) k.base = l.w.let("i", k.base);
-      RowSweeps(l, domain, plan, phases, index, streaming).run();
-    }, plan.grain);
+    l.e.loop(
+        "i", l.w.i64(0), l.w.dim(elementCount(kept)), 1, Binding::parallel,
+        [&](ExprId i) {
+          auto index = unflatten(IndexMath(l.w, 1), {i, 0, 1, {}}, kept);
+          for (Index& k : index) k.base = l.w.let("i", k.base);
+          RowSweeps(l, domain, plan, phases, index, streaming).run();
+        },
+        plan.grain);
   });
 }
 
@@ -171,7 +190,9 @@ void lowerSplitRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan&
   const bool chunked = domain.foldedGroups.size() == 1;
   const Dim extent = domain.groups[outermost].extent;
   const Dim pieces = Dim::ceilDiv(extent, plan.piece);
-  struct Partial { BufferId value, where; };
+  struct Partial {
+    BufferId value, where;
+  };
   std::vector<Partial> partial;
   for (ValueId v : sweep.folds) {
     const auto kind = std::get<Reduce>(l.graph.node(v).op).kind;
@@ -200,9 +221,11 @@ void lowerSplitRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan&
       folds = row.begin(sweep, laneCounts(vectors, inner));
       row.index()[outermost] = piece;
       Dim below = 1;
-      for (size_t i = 1; i < domain.foldedGroups.size(); ++i) below = below * domain.groups[domain.foldedGroups[i]].extent;
+      for (size_t i = 1; i < domain.foldedGroups.size(); ++i)
+        below = below * domain.groups[domain.foldedGroups[i]].extent;
       row.overFolded(1, IndexMath(w, 1).mul(piece, below), [&](const Index& offset) {
-        overVectors(l.e, vectors, 0, inner, [&](const Index& j, const At& lanes) { row.element(sweep, folds, offset, j, lanes); });
+        overVectors(l.e, vectors, 0, inner,
+                    [&](const Index& j, const At& lanes) { row.element(sweep, folds, offset, j, lanes); });
       });
     }
     for (size_t k = 0; k < folds.size(); ++k) {
@@ -211,16 +234,21 @@ void lowerSplitRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan&
       if (partial[k].where) w.store(partial[k].where, p, folds[k].position());
     }
   });
-  l.e.loop("i", w.i64(0), w.dim(elementCount(kept)), 1, Binding::parallel, [&](ExprId i) {
-    auto index = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, kept);
-    RowSweeps row(l, domain, plan, phases, index);
-    for (size_t k = 0; k < sweep.folds.size(); ++k) 
-      combinePieces(l, sweep.folds[k], partial[k].value, partial[k].where, w.mul(i, w.dim(pieces)), pieces, domain.foldedCount);
-    storeKept(l, row.keptPlace());
-  }, 64);
+  l.e.loop(
+      "i", w.i64(0), w.dim(elementCount(kept)), 1, Binding::parallel,
+      [&](ExprId i) {
+        auto index = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, kept);
+        RowSweeps row(l, domain, plan, phases, index);
+        for (size_t k = 0; k < sweep.folds.size(); ++k)
+          combinePieces(l, sweep.folds[k], partial[k].value, partial[k].where, w.mul(i, w.dim(pieces)), pieces,
+                        domain.foldedCount);
+        storeKept(l, row.keptPlace());
+      },
+      64);
 }
 
-void combinePieces(Lowering& l, ValueId fold, BufferId value, BufferId where, ExprId first, const Dim& pieces, const Dim& count) {
+void combinePieces(Lowering& l, ValueId fold, BufferId value, BufferId where, ExprId first, const Dim& pieces,
+                   const Dim& count) {
   Writer& w = l.w;
   const auto kind = std::get<Reduce>(l.graph.node(fold).op).kind;
   const DType type = l.w.bufferType(value);
@@ -237,14 +265,21 @@ void combinePieces(Lowering& l, ValueId fold, BufferId value, BufferId where, Ex
       const ExprId isFirst = w.binary(BinaryKind::eq, p, w.i64(0));
       ExprId wins = w.binary(kind == ReduceKind::argmax ? BinaryKind::gt : BinaryKind::lt, x, before);
       if (isFloat(type))
-        wins = w.binary(BinaryKind::bit_or, wins, w.binary(BinaryKind::bit_and, w.binary(BinaryKind::ne, x, x), w.binary(BinaryKind::eq, before, before)));
+        wins = w.binary(
+            BinaryKind::bit_or, wins,
+            w.binary(BinaryKind::bit_and, w.binary(BinaryKind::ne, x, x), w.binary(BinaryKind::eq, before, before)));
       wins = w.let("wins", w.binary(BinaryKind::bit_or, wins, isFirst));
       w.assign(best, w.select(wins, w.load(where, at), w.get(best)));
     }
     state.take(w.load(value, at), At{{}, 1, {}, {}}, Index{p, 0, 1, {}});
   });
   const ExprId folded = w.let("folded", state.lanewise(1));
-  bindFold(l, fold, widen ? w.convert(kind == ReduceKind::mean ? w.binary(BinaryKind::div, folded, w.convert(w.dim(count), DType::f64)) : folded, DType::f32) : folded,
+  bindFold(l, fold,
+           widen ? w.convert(kind == ReduceKind::mean
+                                 ? w.binary(BinaryKind::div, folded, w.convert(w.dim(count), DType::f64))
+                                 : folded,
+                             DType::f32)
+                 : folded,
            where ? w.get(best) : ExprId{}, widen && kind == ReduceKind::mean ? Dim(1) : count);
 }
 

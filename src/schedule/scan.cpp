@@ -17,8 +17,10 @@ BinaryKind combinerOf(ScanKind kind) {
   switch (kind) {
     case ScanKind::sum: return BinaryKind::add;
     case ScanKind::prod: return BinaryKind::mul;
-    case ScanKind::max: case ScanKind::argmax: return BinaryKind::max;
-    case ScanKind::min: case ScanKind::argmin: return BinaryKind::min;
+    case ScanKind::max:
+    case ScanKind::argmax: return BinaryKind::max;
+    case ScanKind::min:
+    case ScanKind::argmin: return BinaryKind::min;
   }
   return BinaryKind::add;
 }
@@ -116,7 +118,8 @@ Decision RunningFold::accepts(const Graph& graph, const Region& region) const {
   return Decision::yes();
 }
 
-RunningFold::Plan RunningFold::plan(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device) const {
+RunningFold::Plan RunningFold::plan(const Graph& graph, const Region& region, const DimBindings& hints,
+                                    const Device& device) const {
   Plan plan;
   plan.lanes = device.vectorBytes / 4;
   size_t last = region.domain.size();
@@ -131,7 +134,8 @@ RunningFold::Plan RunningFold::plan(const Graph& graph, const Region& region, co
   return plan;
 }
 
-Scheduled RunningFold::lower(const Graph& graph, const Region& region, const Plan& plan, const std::string& kernelName) const {
+Scheduled RunningFold::lower(const Graph& graph, const Region& region, const Plan& plan,
+                             const std::string& kernelName) const {
   Lowering l(graph, region, kernelName);
   Writer& w = l.w;
   const Axis axis = region.folded[0];
@@ -149,47 +153,53 @@ Scheduled RunningFold::lower(const Graph& graph, const Region& region, const Pla
   }
   const Dim strips = along ? Dim(1) : Dim::ceilDiv(region.domain[last - 1], plan.lanes);
   outer.push_back(strips);
-  l.e.loop("i", w.i64(0), w.dim(elementCount(outer)), 1, Binding::parallel, [&](ExprId i) {
-    const auto parts = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, outer);
-    std::vector<Index> index(region.domain.size(), Index{w.i64(0), 0, 0, {}});
-    for (size_t k = 0; k < outerAxes.size(); ++k) {
-      index[outerAxes[k]] = parts[k];
-      index[outerAxes[k]].base = w.let("i", parts[k].base);
-    }
-    auto storeAll = [&](const At& at) {
-      for (ValueId v : region.outputs) l.store(v, at);
-    };
-    auto walk = [&](Runner& run, At at) {
-      l.e.loop("k", w.i64(0), w.dim(length), 1, Binding::serial, [&](ExprId k) {
-        const ExprId position = reverse ? w.let("k", w.sub(w.sub(w.dim(length), w.i64(1)), k)) : k;
-        index[axis] = {position, 0, 1, {}};
-        at.index = index;
-        run.stepLanes(at, position);
-        storeAll(at);
-      });
-    };
-    if (!along) {
-      const ExprId begin = w.let("begin", w.mul(parts.back().base, w.i64(plan.lanes)));
-      const ExprId end = w.let("end", w.binary(BinaryKind::min, w.add(begin, w.i64(plan.lanes)), w.dim(region.domain[last - 1])));
-      overVectors(l.e, {plan.lanes, plan.lanes, Binding::serial, 1}, begin, plan.lanes, end, [&](const Index& j, const At& lanes) {
-        index[last - 1] = j;
-        Runner run(l, lanes.lanes);
-        walk(run, lanes);
-      });
-    } else if (plan.lanes == 1) {
-      Runner run(l, 1);
-      walk(run, At{{}, 1, {}, {}});
-    } else {
-      Runner run(l, 1);
-      overVectors(l.e, {plan.lanes, plan.lanes, Binding::serial, 1}, 0, length, [&](const Index& j, const At& lanes) {
-        At at = lanes;
-        index[axis] = j;
-        at.index = index;
-        run.stepAlong(at);
-        storeAll(at);
-      });
-    }
-  }, plan.grain);
+  l.e.loop(
+      "i", w.i64(0), w.dim(elementCount(outer)), 1, Binding::parallel,
+      [&](ExprId i) {
+        const auto parts = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, outer);
+        std::vector<Index> index(region.domain.size(), Index{w.i64(0), 0, 0, {}});
+        for (size_t k = 0; k < outerAxes.size(); ++k) {
+          index[outerAxes[k]] = parts[k];
+          index[outerAxes[k]].base = w.let("i", parts[k].base);
+        }
+        auto storeAll = [&](const At& at) {
+          for (ValueId v : region.outputs) l.store(v, at);
+        };
+        auto walk = [&](Runner& run, At at) {
+          l.e.loop("k", w.i64(0), w.dim(length), 1, Binding::serial, [&](ExprId k) {
+            const ExprId position = reverse ? w.let("k", w.sub(w.sub(w.dim(length), w.i64(1)), k)) : k;
+            index[axis] = {position, 0, 1, {}};
+            at.index = index;
+            run.stepLanes(at, position);
+            storeAll(at);
+          });
+        };
+        if (!along) {
+          const ExprId begin = w.let("begin", w.mul(parts.back().base, w.i64(plan.lanes)));
+          const ExprId end =
+              w.let("end", w.binary(BinaryKind::min, w.add(begin, w.i64(plan.lanes)), w.dim(region.domain[last - 1])));
+          overVectors(l.e, {plan.lanes, plan.lanes, Binding::serial, 1}, begin, plan.lanes, end,
+                      [&](const Index& j, const At& lanes) {
+                        index[last - 1] = j;
+                        Runner run(l, lanes.lanes);
+                        walk(run, lanes);
+                      });
+        } else if (plan.lanes == 1) {
+          Runner run(l, 1);
+          walk(run, At{{}, 1, {}, {}});
+        } else {
+          Runner run(l, 1);
+          overVectors(l.e, {plan.lanes, plan.lanes, Binding::serial, 1}, 0, length,
+                      [&](const Index& j, const At& lanes) {
+                        At at = lanes;
+                        index[axis] = j;
+                        at.index = index;
+                        run.stepAlong(at);
+                        storeAll(at);
+                      });
+        }
+      },
+      plan.grain);
   return std::move(l).finish(std::string(name), plan.str());
 }
 

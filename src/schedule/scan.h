@@ -4,8 +4,8 @@
 
 namespace tokamak::schedule {
 
-/// A running fold along one axis with pointwise work before and after it. Along the last axis the lanes of a vector are folded
-/// by prefixes and the last lane is carried; along another axis every lane carries its own column.
+/// A running fold along one axis with pointwise work before and after it. Along the last axis the lanes of a vector are
+/// folded by prefixes and the last lane is carried; along another axis every lane carries its own column.
 struct RunningFold {
   static constexpr std::string_view name = "scan";
   struct Plan {

@@ -24,15 +24,18 @@ static ExprId combine(Writer& w, ScatterKind kind, ExprId old, ExprId x) {
 std::string ScatterUpdates::Plan::str() const { return fmt::format("{} lanes", lanes); }
 
 Decision ScatterUpdates::accepts(const Graph& graph, const Region& region) const {
-  if (region.outputs.size() != 1 || !opAs<Scatter>(graph, region.outputs[0])) return Decision::no("scatter declined: the region is no single scatter");
+  if (region.outputs.size() != 1 || !opAs<Scatter>(graph, region.outputs[0]))
+    return Decision::no("scatter declined: the region is no single scatter");
   return Decision::yes();
 }
 
-ScatterUpdates::Plan ScatterUpdates::plan(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device) const {
+ScatterUpdates::Plan ScatterUpdates::plan(const Graph& graph, const Region& region, const DimBindings& hints,
+                                          const Device& device) const {
   return {device.vectorBytes / 4, 1};
 }
 
-Scheduled ScatterUpdates::lower(const Graph& graph, const Region& region, const Plan& plan, const std::string& kernelName) const {
+Scheduled ScatterUpdates::lower(const Graph& graph, const Region& region, const Plan& plan,
+                                const std::string& kernelName) const {
   Lowering l(graph, region, kernelName);
   Writer& w = l.w;
   const ValueId out = region.outputs[0];
@@ -48,29 +51,35 @@ Scheduled ScatterUpdates::lower(const Graph& graph, const Region& region, const 
     const At at{{}, 1, {}, {}};
     const ExprId old = l.e.value(base, at), x = l.e.value(source, at);
     const ExprId index = w.convert(l.e.value(where, at), DType::i64);
-    const ExprId hit = w.binary(BinaryKind::bit_or, w.binary(BinaryKind::eq, index, w.i64(0)), w.binary(BinaryKind::eq, index, w.i64(-1)));
+    const ExprId hit = w.binary(BinaryKind::bit_or, w.binary(BinaryKind::eq, index, w.i64(0)),
+                                w.binary(BinaryKind::eq, index, w.i64(-1)));
     l.e.storeFlat(result, Index{w.i64(0), 0, 0, {}}, at, w.select(hit, combine(w, op.kind, old, x), old), dtype);
     return std::move(l).finish(std::string(name), plan.str());
   }
   const VectorLoop vectors{plan.lanes, plan.lanes, Binding::serial, 1};
   std::vector<Dim> rows(shape.begin(), shape.end() - 1);
-  l.e.loop("i", w.i64(0), w.dim(elementCount(rows)), 1, Binding::parallel, [&](ExprId i) {
-    auto index = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, rows);
-    index.push_back({});
-    overVectors(l.e, vectors, 0, shape.back(), [&](const Index& j, const At& lanes) {
-      At at = lanes;
-      index.back() = j;
-      at.index = index;
-      l.e.storeFlat(result, l.e.flatten(shape, at), at, l.e.value(base, at), dtype);
-    });
-  }, 16);
+  l.e.loop(
+      "i", w.i64(0), w.dim(elementCount(rows)), 1, Binding::parallel,
+      [&](ExprId i) {
+        auto index = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, rows);
+        index.push_back({});
+        overVectors(l.e, vectors, 0, shape.back(), [&](const Index& j, const At& lanes) {
+          At at = lanes;
+          index.back() = j;
+          at.index = index;
+          l.e.storeFlat(result, l.e.flatten(shape, at), at, l.e.value(base, at), dtype);
+        });
+      },
+      16);
 
-  // Updates: every axis but the scattered one in parallel; lanes run along the last axis unless that is the scattered one.
+  // Updates: every axis but the scattered one in parallel; lanes run along the last axis unless that is the scattered
+  // one.
   const bool across = op.axis != static_cast<Axis>(rank) - 1;
   std::vector<Dim> outer;
   std::vector<size_t> outerAxes;
   for (size_t a = 0; a < rank; ++a)
-    if (static_cast<Axis>(a) != op.axis && !(across && a == rank - 1)) outer.push_back(updates[a]), outerAxes.push_back(a);
+    if (static_cast<Axis>(a) != op.axis && !(across && a == rank - 1))
+      outer.push_back(updates[a]), outerAxes.push_back(a);
   const int lanes = across ? plan.lanes : 1;
   const Dim strips = across ? Dim::ceilDiv(updates.back(), lanes) : Dim(1);
   outer.push_back(strips);
@@ -87,7 +96,8 @@ Scheduled ScatterUpdates::lower(const Graph& graph, const Region& region, const 
         const ExprId extent = w.dim(shape[op.axis]);
         ExprId target = w.convert(l.e.value(where, at), DType::i64);
         target = w.let("target", w.select(w.binary(BinaryKind::lt, target, w.i64(0)), w.add(target, extent), target));
-        const ExprId inside = w.let("inside", w.binary(BinaryKind::bit_and, w.binary(BinaryKind::ge, target, w.i64(0)), w.binary(BinaryKind::lt, target, extent)));
+        const ExprId inside = w.let("inside", w.binary(BinaryKind::bit_and, w.binary(BinaryKind::ge, target, w.i64(0)),
+                                                       w.binary(BinaryKind::lt, target, extent)));
         const ExprId x = l.e.value(source, at);
         At there = at;
         there.index[op.axis] = m.fromExpr(target);

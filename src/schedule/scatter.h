@@ -4,8 +4,8 @@
 
 namespace tokamak::schedule {
 
-/// A copy of the first operand, then the updates in the order of the index along the scattered axis. Points that differ in
-/// another axis never meet, so those axes run in parallel and across lanes, and the result never depends on timing.
+/// A copy of the first operand, then the updates in the order of the index along the scattered axis. Points that differ
+/// in another axis never meet, so those axes run in parallel and across lanes, and the result never depends on timing.
 struct ScatterUpdates {
   static constexpr std::string_view name = "scatter";
   struct Plan {

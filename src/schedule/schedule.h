@@ -4,19 +4,20 @@
 
 namespace tokamak::schedule {
 
-/// A scheduler says whether it can run a region (structure only), how (a plan: pure, fast, plain data that prints), and does.
+/// A scheduler says whether it can run a region (structure only), how (a plan: pure, fast, plain data that prints), and
+/// does.
 template <class S>
-concept Scheduler = requires(const S& s, const Graph& graph, const Region& region, const DimBindings& hints, const Device& device,
-                             const typename S::Plan& plan) {
+concept Scheduler = requires(const S& s, const Graph& graph, const Region& region, const DimBindings& hints,
+                             const Device& device, const typename S::Plan& plan) {
   { s.accepts(graph, region) } -> std::same_as<Decision>;
   { s.plan(graph, region, hints, device) } -> std::same_as<typename S::Plan>;
   { s.lower(graph, region, plan, std::string()) } -> std::same_as<Scheduled>;
   { plan.str() } -> std::same_as<std::string>;
 };
 
-/// The kernel of a region, by the first scheduler of its kind that accepts it. A region no scheduler takes is our bug: the
-/// diagnostic (T0510) carries every refusal.
-Result<Scheduled> scheduleRegion(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device,
-                                 const std::string& kernelName);
+/// The kernel of a region, by the first scheduler of its kind that accepts it. A region no scheduler takes is our bug:
+/// the diagnostic (T0510) carries every refusal.
+Result<Scheduled> scheduleRegion(const Graph& graph, const Region& region, const DimBindings& hints,
+                                 const Device& device, const std::string& kernelName);
 
 }  // namespace tokamak::schedule

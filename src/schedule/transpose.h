@@ -8,8 +8,8 @@ namespace tokamak::schedule {
 /// one place only. Indices into accesses.loads.
 std::vector<size_t> acrossLoads(const AccessMap& accesses, const std::vector<LoopAxis>& groups);
 
-/// Walks the domain in square tiles: brings each such load's part of a tile into a local buffer along its own contiguous
-/// axis, then runs `body` over the tile in vectors along the domain's.
+/// Walks the domain in square tiles: brings each such load's part of a tile into a local buffer along its own
+/// contiguous axis, then runs `body` over the tile in vectors along the domain's.
 void lowerTiles(Lowering& l, const AccessMap& accesses, const std::vector<LoopAxis>& groups, int64_t tile, int lanes,
                 int64_t grain, const std::function<void(const At&)>& body);
 

@@ -14,7 +14,8 @@ namespace tokamak {
 
 void* allocateLarge(size_t bytes) {
   constexpr size_t kPage = size_t{2} << 20;
-  void* memory = bytes < 2 * kPage ? std::malloc(bytes ? bytes : 1) : std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  void* memory = bytes < 2 * kPage ? std::malloc(bytes ? bytes : 1)
+                                   : std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   if (!memory) throw std::bad_alloc();
   if (bytes >= 2 * kPage) madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: small pages do as well
   return memory;
@@ -39,9 +40,7 @@ int64_t checkedSize(const std::vector<int64_t>& shape, DType dtype) {
 }
 
 /// Bytes to skip at the start of a vector's storage so that what follows is aligned.
-size_t alignmentOffset(const auto& bytes) {
-  return -reinterpret_cast<uintptr_t>(bytes.data()) & (kAlignment - 1);
-}
+size_t alignmentOffset(const auto& bytes) { return -reinterpret_cast<uintptr_t>(bytes.data()) & (kAlignment - 1); }
 
 }  // namespace
 

@@ -14,7 +14,8 @@ namespace tokamak {
 /// Freed with std::free; throws std::bad_alloc.
 void* allocateLarge(size_t bytes);
 
-/// Memory for arrays: large ones on 2 MiB pages, since reading weights through 4 KiB pages costs a quarter of the bandwidth.
+/// Memory for arrays: large ones on 2 MiB pages, since reading weights through 4 KiB pages costs a quarter of the
+/// bandwidth.
 template <class T>
 struct LargePageAllocator {
   using value_type = T;
@@ -40,9 +41,13 @@ class Array {
   void* data() { return bytes_.data() + offset_; }
   const void* data() const { return bytes_.data() + offset_; }
   template <class T>
-  T* as() { return static_cast<T*>(data()); }
+  T* as() {
+    return static_cast<T*>(data());
+  }
   template <class T>
-  const T* as() const { return static_cast<const T*>(data()); }
+  const T* as() const {
+    return static_cast<const T*>(data());
+  }
 
   /// Element access by flat index through float64 or int64, converting as a store of that type does.
   double getDouble(int64_t i) const;

@@ -10,7 +10,7 @@ namespace tokamak {
 
 }  // namespace tokamak
 
-#define TK_CHECK(condition, message)                                                  \
-  do {                                                                                \
+#define TK_CHECK(condition, message)                                                   \
+  do {                                                                                 \
     if (!(condition)) ::tokamak::failCheck(#condition, __FILE__, __LINE__, (message)); \
   } while (false)

@@ -32,16 +32,24 @@ std::string sumText(const std::vector<Dim::Term>& terms) {
   for (const auto& term : terms) {
     const bool negative = term.coefficient < 0;
     const uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(term.coefficient) : term.coefficient;
-    if (out.empty()) out += negative ? "-" : "";
-    else out += negative ? " - " : " + ";
-    if (term.factors.empty()) out += std::to_string(magnitude);
-    else out += (magnitude == 1 ? "" : std::to_string(magnitude) + "*") + productText(term);
+    if (out.empty())
+      out += negative ? "-" : "";
+    else
+      out += negative ? " - " : " + ";
+    if (term.factors.empty())
+      out += std::to_string(magnitude);
+    else
+      out += (magnitude == 1 ? "" : std::to_string(magnitude) + "*") + productText(term);
   }
   return out;
 }
 
-int64_t wrapAdd(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-int64_t wrapMul(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+int64_t wrapAdd(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+int64_t wrapMul(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 
 int64_t floorDivInt(int64_t a, int64_t b) {
   if (b == -1) return wrapMul(a, -1);
@@ -51,7 +59,9 @@ int64_t floorDivInt(int64_t a, int64_t b) {
 
 int64_t floorModInt(int64_t a, int64_t b) { return wrapAdd(a, wrapMul(wrapMul(floorDivInt(a, b), b), -1)); }
 
-Diagnostic evalError(std::string message) { return {"T0110", {}, std::move(message), "bind every symbol to a size that fits in memory"}; }
+Diagnostic evalError(std::string message) {
+  return {"T0110", {}, std::move(message), "bind every symbol to a size that fits in memory"};
+}
 
 }  // namespace
 
@@ -65,15 +75,18 @@ Dim Dim::fromAtom(Atom atom) { return fromTerms({Term{1, {std::move(atom)}}}); }
 Dim Dim::fromTerms(std::vector<Term> terms) {
   std::map<std::string, Term> byProduct;
   for (auto& term : terms) {
-    std::sort(term.factors.begin(), term.factors.end(), [](const Atom& x, const Atom& y) { return atomText(x) < atomText(y); });
+    std::sort(term.factors.begin(), term.factors.end(),
+              [](const Atom& x, const Atom& y) { return atomText(x) < atomText(y); });
     auto [it, fresh] = byProduct.try_emplace(productText(term), term);
     if (!fresh) it->second.coefficient = wrapAdd(it->second.coefficient, term.coefficient);
   }
   std::vector<Term> merged;
   int64_t constant = 0;
   for (auto& [text, term] : byProduct) {
-    if (term.factors.empty()) constant = term.coefficient;
-    else if (term.coefficient != 0) merged.push_back(std::move(term));
+    if (term.factors.empty())
+      constant = term.coefficient;
+    else if (term.coefficient != 0)
+      merged.push_back(std::move(term));
   }
   if (merged.empty()) return Dim(constant);
   if (constant != 0) merged.push_back(Term{constant, {}});
@@ -143,11 +156,16 @@ static std::optional<Dim> exactQuotient(const Dim& a, const Dim& b) {
       rest.erase(it);
     }
     for (const auto& factor : rest) {
-      if (factor.kind == Dim::AtomKind::symbol) product = product * Dim::symbol(factor.name);
-      else if (factor.kind == Dim::AtomKind::floordiv) product = product * Dim::floorDiv(factor.a, factor.b);
-      else if (factor.kind == Dim::AtomKind::mod) product = product * Dim::mod(factor.a, factor.b);
-      else if (factor.kind == Dim::AtomKind::max) product = product * Dim::max(factor.a, factor.b);
-      else product = product * Dim::min(factor.a, factor.b);
+      if (factor.kind == Dim::AtomKind::symbol)
+        product = product * Dim::symbol(factor.name);
+      else if (factor.kind == Dim::AtomKind::floordiv)
+        product = product * Dim::floorDiv(factor.a, factor.b);
+      else if (factor.kind == Dim::AtomKind::mod)
+        product = product * Dim::mod(factor.a, factor.b);
+      else if (factor.kind == Dim::AtomKind::max)
+        product = product * Dim::max(factor.a, factor.b);
+      else
+        product = product * Dim::min(factor.a, factor.b);
     }
     sum = sum + product;
   }
@@ -195,8 +213,10 @@ std::string Dim::str() const { return node_ ? node_->text : std::to_string(value
 void Dim::collectSymbols(std::set<std::string, std::less<>>& out) const {
   for (const auto& term : terms())
     for (const auto& factor : term.factors) {
-      if (factor.kind == AtomKind::symbol) out.insert(factor.name);
-      else factor.a.collectSymbols(out), factor.b.collectSymbols(out);
+      if (factor.kind == AtomKind::symbol)
+        out.insert(factor.name);
+      else
+        factor.a.collectSymbols(out), factor.b.collectSymbols(out);
     }
 }
 

@@ -5,8 +5,8 @@
 
 namespace tokamak {
 
-/// Iterations [begin, end) of a parallel loop, numbered from 0. `scratch` is this thread's own memory, 64-byte aligned, of the size the
-/// loop asked for.
+/// Iterations [begin, end) of a parallel loop, numbered from 0. `scratch` is this thread's own memory, 64-byte aligned,
+/// of the size the loop asked for.
 using ParallelBody = void (*)(void* environment, int64_t begin, int64_t end, std::byte* scratch);
 
 /// What a compiled kernel asks of the program that calls it.

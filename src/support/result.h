@@ -73,13 +73,13 @@ class [[nodiscard]] Result {
 #define TK_CONCAT(a, b) TK_CONCAT_(a, b)
 
 /// `TK_TRY(auto x, mayFail());` declares x or returns the Diagnostic from the enclosing function.
-#define TK_TRY(declaration, expression)                             \
-  auto TK_CONCAT(tkTry_, __LINE__) = (expression);                  \
+#define TK_TRY(declaration, expression)                                         \
+  auto TK_CONCAT(tkTry_, __LINE__) = (expression);                              \
   if (!TK_CONCAT(tkTry_, __LINE__)) return TK_CONCAT(tkTry_, __LINE__).error(); \
   declaration = std::move(*TK_CONCAT(tkTry_, __LINE__))
 
 /// Returns the Diagnostic of `expression`, if it has one, from the enclosing function.
-#define TK_RETURN_IF_ERROR(expression)                              \
-  do {                                                              \
+#define TK_RETURN_IF_ERROR(expression)                                    \
+  do {                                                                    \
     if (auto tkStatus = (expression); !tkStatus) return tkStatus.error(); \
   } while (false)

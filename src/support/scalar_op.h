@@ -7,21 +7,55 @@
 namespace tokamak {
 
 /// One-operand scalar functions, shared by the tensor graph and the kernel IR. `logical_not` gives bool; `isnan`,
-/// `isinf`, `isfinite` give bool; `bitnot` is for integers and bool; all from `exp` to `sigmoid` are for floats; the rest
-/// are for floats and integers. `round` takes halves to even; `sign` of NaN is 0, as in torch.
+/// `isinf`, `isfinite` give bool; `bitnot` is for integers and bool; all from `exp` to `sigmoid` are for floats; the
+/// rest are for floats and integers. `round` takes halves to even; `sign` of NaN is 0, as in torch.
 enum class UnaryKind : uint8_t {
-  neg, abs, sign, exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt, reciprocal, sin, cos, tan, asin, acos, atan,
-  sinh, cosh, tanh, asinh, acosh, atanh, erf, erfc, sigmoid, floor, ceil, round, trunc, isnan, isinf, isfinite,
-  logical_not, bitnot
+  neg,
+  abs,
+  sign,
+  exp,
+  exp2,
+  expm1,
+  log,
+  log2,
+  log10,
+  log1p,
+  sqrt,
+  rsqrt,
+  reciprocal,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  asinh,
+  acosh,
+  atanh,
+  erf,
+  erfc,
+  sigmoid,
+  floor,
+  ceil,
+  round,
+  trunc,
+  isnan,
+  isinf,
+  isfinite,
+  logical_not,
+  bitnot
 };
 
 template <>
 struct EnumNames<UnaryKind> {
   static constexpr std::array<std::string_view, 37> names = {
-      "neg",  "abs",  "sign", "exp",   "exp2",  "expm1", "log",     "log2",  "log10",    "log1p",
-      "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "asin",   "acos",  "atan",     "sinh",
-      "cosh", "tanh", "asinh", "acosh", "atanh", "erf",  "erfc",    "sigmoid", "floor",  "ceil",
-      "round", "trunc", "isnan", "isinf", "isfinite", "logical_not", "bitnot"};
+      "neg",   "abs",   "sign",       "exp",   "exp2",     "expm1",       "log",   "log2",    "log10", "log1p",
+      "sqrt",  "rsqrt", "reciprocal", "sin",   "cos",      "tan",         "asin",  "acos",    "atan",  "sinh",
+      "cosh",  "tanh",  "asinh",      "acosh", "atanh",    "erf",         "erfc",  "sigmoid", "floor", "ceil",
+      "round", "trunc", "isnan",      "isinf", "isfinite", "logical_not", "bitnot"};
 };
 
 /// Two-operand scalar functions. Both operands have one type. Comparisons give bool. Meanings beyond C's:
@@ -32,17 +66,39 @@ struct EnumNames<UnaryKind> {
 ///   pow       integers by repeated squaring; a negative exponent gives 0 except for bases 1 and -1
 ///   max, min  NaN if either operand is NaN
 ///   bit_and, bit_or, bit_xor   bitwise; logical on bool
-///   shl, shr  integers; shr is arithmetic for signed types; a count that is negative or >= the width gives 0 (shr of a negative: -1)
+///   shl, shr  integers; shr is arithmetic for signed types; a count that is negative or >= the width gives 0 (shr of a
+///   negative: -1)
 /// Integer arithmetic wraps. On bool: add is or, mul is and, max is or, min is and; sub is not allowed.
 enum class BinaryKind : uint8_t {
-  add, sub, mul, div, floordiv, rem, fmod, pow, max, min, atan2, eq, ne, lt, le, gt, ge, bit_and, bit_or, bit_xor, shl, shr
+  add,
+  sub,
+  mul,
+  div,
+  floordiv,
+  rem,
+  fmod,
+  pow,
+  max,
+  min,
+  atan2,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  bit_and,
+  bit_or,
+  bit_xor,
+  shl,
+  shr
 };
 
 template <>
 struct EnumNames<BinaryKind> {
   static constexpr std::array<std::string_view, 22> names = {
       "add", "sub", "mul", "div", "floordiv", "rem", "fmod", "pow", "max", "min", "atan2",
-      "eq",  "ne",  "lt",  "le",  "gt",  "ge",  "and", "or",  "xor",   "shl", "shr"};
+      "eq",  "ne",  "lt",  "le",  "gt",       "ge",  "and",  "or",  "xor", "shl", "shr"};
 };
 
 constexpr bool isComparison(BinaryKind k) { return k >= BinaryKind::eq && k <= BinaryKind::ge; }

@@ -21,14 +21,19 @@ std::string complaint(const Graph& graph, uint64_t seed) {
   const auto inputs = fuzz::randomInputs(graph, seed, dims);
   // Unfused plans, narrow registers and no library take turns, so that every path meets many graphs.
   const CompileOptions options{.fuse = seed % 5 != 0, .library = seed % 3 != 0};
-  if (auto simt = runSimtGraph(graph, inputs, engine(), options); !simt) return "SIMT: " + simt.error().str();
-  else if (auto same = fuzz::compareOutputs(graph, inputs, *simt); !same) return "SIMT: " + same.error().str();
-  if (auto compiled = runCompiled(graph, inputs, engine(), options); !compiled) return "LLVM: " + compiled.error().str();
-  else if (auto same = fuzz::compareOutputs(graph, inputs, *compiled); !same) return "LLVM: " + same.error().str();
+  if (auto simt = runSimtGraph(graph, inputs, engine(), options); !simt)
+    return "SIMT: " + simt.error().str();
+  else if (auto same = fuzz::compareOutputs(graph, inputs, *simt); !same)
+    return "SIMT: " + same.error().str();
+  if (auto compiled = runCompiled(graph, inputs, engine(), options); !compiled)
+    return "LLVM: " + compiled.error().str();
+  else if (auto same = fuzz::compareOutputs(graph, inputs, *compiled); !same)
+    return "LLVM: " + same.error().str();
   return {};
 }
 
-/// Interpreter, SIMT interpreter and compiled kernels agree on random graphs; a failure shows its seed and shrinks itself.
+/// Interpreter, SIMT interpreter and compiled kernels agree on random graphs; a failure shows its seed and shrinks
+/// itself.
 class RandomGraphs : public testing::TestWithParam<int> {};
 
 TEST_P(RandomGraphs, AgreeThreeWays) {
@@ -44,7 +49,8 @@ TEST_P(RandomGraphs, AgreeThreeWays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraphs, testing::Range(0, 16), [](const auto& info) { return fmt::format("From{}", info.param * 125); });
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomGraphs, testing::Range(0, 16),
+                         [](const auto& info) { return fmt::format("From{}", info.param * 125); });
 
 }  // namespace
 }  // namespace tokamak

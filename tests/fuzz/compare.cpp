@@ -45,8 +45,8 @@ Result<> addPerturbed(const Graph& graph, const std::vector<Array>& inputs, uint
 
 bool sameSpecial(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// The largest finite magnitude of an output: sums that cancel leave errors in proportion to what they summed, which the
-/// output's other elements tell better than the one that cancelled.
+/// The largest finite magnitude of an output: sums that cancel leave errors in proportion to what they summed, which
+/// the output's other elements tell better than the one that cancelled.
 double magnitude(const Array& reference) {
   double most = 0;
   for (int64_t i = 0; isFloat(reference.dtype()) && i < reference.size(); ++i)

@@ -73,7 +73,8 @@ TEST_P(Golden, KernelsParseBack) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, Golden,
-                         testing::Values("transformer_block", "layer_norm", "softmax", "mlp", "resnet_block", "attention"),
+                         testing::Values("transformer_block", "layer_norm", "softmax", "mlp", "resnet_block",
+                                         "attention"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

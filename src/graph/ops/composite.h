@@ -25,8 +25,8 @@ struct EnumNames<NormKind> {
   static constexpr std::array<std::string_view, 5> names = {"layer", "rms", "batch", "group", "instance"};
 };
 
-/// Normalisation. Operands: x, then weight and bias if `affine` (rms: weight only), then, for batch in inference, mean and
-/// variance.
+/// Normalisation. Operands: x, then weight and bias if `affine` (rms: weight only), then, for batch in inference, mean
+/// and variance.
 ///   layer, rms   over the last `axes` axes; weight and bias have their shape
 ///   batch        x [N, C, ...]; with mean and variance operands uses them, else those of the batch (biased)
 ///   group        x [N, C, ...]; over C / groups channels and all spatial axes; weight and bias [C]
@@ -48,10 +48,22 @@ struct Norm {
   bool operator==(const Norm&) const = default;
 };
 
-enum class ActivationKind : uint8_t { relu, leaky_relu, elu, gelu, gelu_tanh, silu, softplus, mish, hardswish, hardsigmoid };
+enum class ActivationKind : uint8_t {
+  relu,
+  leaky_relu,
+  elu,
+  gelu,
+  gelu_tanh,
+  silu,
+  softplus,
+  mish,
+  hardswish,
+  hardsigmoid
+};
 template <>
 struct EnumNames<ActivationKind> {
-  static constexpr std::array<std::string_view, 10> names = {"relu", "leaky_relu", "elu", "gelu", "gelu_tanh", "silu", "softplus", "mish", "hardswish", "hardsigmoid"};
+  static constexpr std::array<std::string_view, 10> names = {"relu", "leaky_relu", "elu",  "gelu",      "gelu_tanh",
+                                                             "silu", "softplus",   "mish", "hardswish", "hardsigmoid"};
 };
 
 /// An activation function; its kind's name is the mnemonic. alpha: slope of leaky_relu, alpha of elu, beta of softplus;
@@ -63,7 +75,9 @@ struct Activation {
   ActivationKind kind = ActivationKind::relu;
   double alpha = 1.0;
   double threshold = 20.0;
-  static constexpr auto fields() { return std::tuple{Field{"alpha", &Activation::alpha}, Field{"threshold", &Activation::threshold}}; }
+  static constexpr auto fields() {
+    return std::tuple{Field{"alpha", &Activation::alpha}, Field{"threshold", &Activation::threshold}};
+  }
   bool operator==(const Activation&) const = default;
 };
 

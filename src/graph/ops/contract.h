@@ -8,8 +8,8 @@
 
 namespace tokamak {
 
-/// Batched matrix product of a [..., M, K] and b [..., K, N], with an optional third operand added to it (`bias`, of shape
-/// [N]). transposeA: a is [..., K, M]; transposeB: b is [..., N, K]. Batch axes are equal, or absent in b.
+/// Batched matrix product of a [..., M, K] and b [..., K, N], with an optional third operand added to it (`bias`, of
+/// shape [N]). transposeA: a is [..., K, M]; transposeB: b is [..., N, K]. Batch axes are equal, or absent in b.
 ///
 ///   %2 = matmul %a, %b {transpose_b = true} : f32[512, 3072]
 struct MatMul {
@@ -24,7 +24,8 @@ struct MatMul {
 /// Cross-correlation of x [N, C, spatial...] with w [O, C / groups, kernel...], optional bias [O]; 1 to 3 spatial axes;
 /// lists have one entry a spatial axis.
 ///
-///   %2 = conv %x, %w {stride = [2, 2], low = [3, 3], high = [3, 3], dilation = [1, 1], groups = 1} : f32[1, 64, 112, 112]
+///   %2 = conv %x, %w {stride = [2, 2], low = [3, 3], high = [3, 3], dilation = [1, 1], groups = 1} : f32[1, 64, 112,
+///   112]
 struct Conv {
   static constexpr std::string_view mnemonic = "conv";
   std::vector<int64_t> stride, low, high, dilation;
@@ -37,8 +38,8 @@ struct Conv {
 };
 
 /// softmax(q k^T * scale + mask) v over the last two axes; q [..., L, E], k [..., S, E], v [..., S, F], optional mask
-/// (float, added; or bool, false hides) that broadcasts to [..., L, S]. causal hides key j from query i when j > i. scale 0 means 1/sqrt(E).
-/// A row with nothing visible gives NaN as written, zero if `safe`.
+/// (float, added; or bool, false hides) that broadcasts to [..., L, S]. causal hides key j from query i when j > i.
+/// scale 0 means 1/sqrt(E). A row with nothing visible gives NaN as written, zero if `safe`.
 ///
 ///   %3 = attention %q, %k, %v {causal = true} : f32[1, 12, 128, 64]
 struct Attention {
@@ -47,7 +48,8 @@ struct Attention {
   bool causal = false;
   bool safe = false;
   static constexpr auto fields() {
-    return std::tuple{Field{"scale", &Attention::scale}, Field{"causal", &Attention::causal}, Field{"safe", &Attention::safe}};
+    return std::tuple{Field{"scale", &Attention::scale}, Field{"causal", &Attention::causal},
+                      Field{"safe", &Attention::safe}};
   }
   bool operator==(const Attention&) const = default;
 };

@@ -10,7 +10,7 @@ namespace tokamak {
 template <class Struct, class Member>
 struct Field {
   std::string_view name;
-  Member Struct::*member;
+  Member Struct::* member;
   bool always = false;
 };
 template <class S, class M>
@@ -18,7 +18,7 @@ Field(const char*, M S::*) -> Field<S, M>;
 
 /// A field that says so much of what the op does that it is printed even at its default.
 template <class S, class M>
-constexpr Field<S, M> shown(const char* name, M S::*member) {
+constexpr Field<S, M> shown(const char* name, M S::* member) {
   return {name, member, true};
 }
 

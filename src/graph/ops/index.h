@@ -7,9 +7,9 @@
 
 namespace tokamak {
 
-/// result[i...] = x[..., index[i...], ...] with the index standing at `axis` (torch.gather). Index is i32 or i64 and has
-/// x's rank; each of its extents but `axis` is at most x's. Negative indices count from the end; one out of range is
-/// undefined behaviour for the program, and reads a clamped element here.
+/// result[i...] = x[..., index[i...], ...] with the index standing at `axis` (torch.gather). Index is i32 or i64 and
+/// has x's rank; each of its extents but `axis` is at most x's. Negative indices count from the end; one out of range
+/// is undefined behaviour for the program, and reads a clamped element here.
 ///
 ///   %2 = gather %x, %index {axis = 1} : f32[8, 4]
 struct Gather {
@@ -54,10 +54,10 @@ struct EnumNames<RandomKind> {
 };
 
 /// Philox-4x32-10 random numbers. Operands: seed i64[], offset i64[]. Element i (row-major) takes word i mod 4 of the
-/// block whose counter is (lo32(i / 4), hi32(i / 4), lo32(offset), hi32(offset)) under the key (lo32(seed), hi32(seed)).
-/// bits: the word, zero-extended (i64). uniform: (word >> 8) * 2^-24, in [0, 1). normal: with u1 = ((word(2k) >> 8) + 1) *
-/// 2^-24, u2 = (word(2k+1) >> 8) * 2^-24 of the element's own pair k of words in its block, even elements are
-/// sqrt(-2 ln u1) cos(2 pi u2), odd ones the sine.
+/// block whose counter is (lo32(i / 4), hi32(i / 4), lo32(offset), hi32(offset)) under the key (lo32(seed),
+/// hi32(seed)). bits: the word, zero-extended (i64). uniform: (word >> 8) * 2^-24, in [0, 1). normal: with u1 =
+/// ((word(2k) >> 8) + 1) * 2^-24, u2 = (word(2k+1) >> 8) * 2^-24 of the element's own pair k of words in its block,
+/// even elements are sqrt(-2 ln u1) cos(2 pi u2), odd ones the sine.
 ///
 ///   %2 = random %seed, %offset {kind = uniform} : f32[8, 64]
 struct Random {

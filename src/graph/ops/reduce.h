@@ -11,7 +11,8 @@ namespace tokamak {
 enum class ReduceKind : uint8_t { sum, prod, max, min, mean, any, all, argmax, argmin, var };
 template <>
 struct EnumNames<ReduceKind> {
-  static constexpr std::array<std::string_view, 10> names = {"sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "var"};
+  static constexpr std::array<std::string_view, 10> names = {"sum", "prod", "max",    "min",    "mean",
+                                                             "any", "all",  "argmax", "argmin", "var"};
 };
 
 /// Folds `axes` of its operand with `kind`; folded axes vanish from the result.
@@ -29,7 +30,8 @@ struct Reduce {
   int64_t correction = 0;
 
   static constexpr auto fields() {
-    return std::tuple{shown("kind", &Reduce::kind), Field{"axes", &Reduce::axes}, Field{"correction", &Reduce::correction}};
+    return std::tuple{shown("kind", &Reduce::kind), Field{"axes", &Reduce::axes},
+                      Field{"correction", &Reduce::correction}};
   }
   bool operator==(const Reduce&) const = default;
 };

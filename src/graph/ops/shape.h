@@ -26,7 +26,9 @@ struct Constant {
   std::shared_ptr<const Array> data;
 
   static constexpr auto fields() { return std::tuple{Field{"data", &Constant::data}}; }
-  bool operator==(const Constant& other) const { return data == other.data || (data && other.data && *data == *other.data); }
+  bool operator==(const Constant& other) const {
+    return data == other.data || (data && other.data && *data == *other.data);
+  }
 };
 
 /// Every element is `value`.

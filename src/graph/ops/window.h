@@ -14,14 +14,15 @@ struct EnumNames<PoolKind> {
   static constexpr std::array<std::string_view, 3> names = {"max", "avg", "argmax"};
 };
 
-/// Folds windows over the last k = window.size() axes (all lists have length k). Extent of the result along such an axis:
-/// floor((n + low + high - dilation * (window - 1) - 1) / stride) + 1; ceil_mode is expressed by a larger `high`.
-/// max ignores padding (NaN wins); argmax gives i64, the flat position in the k unpadded axes (torch's indices): the last
-/// NaN of the window if it has one, else the first maximum;
-/// avg divides by `divisor`, or if that is 0 by the number of elements in the window: those within the input and, if
-/// countPad, also within the padding that was asked for (`high` less `extraHigh`, which ceil_mode added).
+/// Folds windows over the last k = window.size() axes (all lists have length k). Extent of the result along such an
+/// axis: floor((n + low + high - dilation * (window - 1) - 1) / stride) + 1; ceil_mode is expressed by a larger `high`.
+/// max ignores padding (NaN wins); argmax gives i64, the flat position in the k unpadded axes (torch's indices): the
+/// last NaN of the window if it has one, else the first maximum; avg divides by `divisor`, or if that is 0 by the
+/// number of elements in the window: those within the input and, if countPad, also within the padding that was asked
+/// for (`high` less `extraHigh`, which ceil_mode added).
 ///
-///   %1 = pool %0 {kind = max, window = [3, 3], stride = [2, 2], low = [1, 1], high = [1, 1], dilation = [1, 1]} : f32[1, 64, 56, 56]
+///   %1 = pool %0 {kind = max, window = [3, 3], stride = [2, 2], low = [1, 1], high = [1, 1], dilation = [1, 1]} :
+///   f32[1, 64, 56, 56]
 struct Pool {
   static constexpr std::string_view mnemonic = "pool";
   PoolKind kind = PoolKind::max;
@@ -29,9 +30,15 @@ struct Pool {
   bool countPad = true;
   int64_t divisor = 0;
   static constexpr auto fields() {
-    return std::tuple{shown("kind", &Pool::kind),         Field{"window", &Pool::window},     Field{"stride", &Pool::stride},
-                      Field{"low", &Pool::low},           Field{"high", &Pool::high},         Field{"dilation", &Pool::dilation},
-                      Field{"extra_high", &Pool::extraHigh}, Field{"count_pad", &Pool::countPad}, Field{"divisor", &Pool::divisor}};
+    return std::tuple{shown("kind", &Pool::kind),
+                      Field{"window", &Pool::window},
+                      Field{"stride", &Pool::stride},
+                      Field{"low", &Pool::low},
+                      Field{"high", &Pool::high},
+                      Field{"dilation", &Pool::dilation},
+                      Field{"extra_high", &Pool::extraHigh},
+                      Field{"count_pad", &Pool::countPad},
+                      Field{"divisor", &Pool::divisor}};
   }
   bool operator==(const Pool&) const = default;
 };
@@ -44,7 +51,9 @@ struct AdaptivePool {
   static constexpr std::string_view mnemonic = "adaptive_pool";
   PoolKind kind = PoolKind::avg;
   int64_t spatial = 2;
-  static constexpr auto fields() { return std::tuple{shown("kind", &AdaptivePool::kind), Field{"spatial", &AdaptivePool::spatial}}; }
+  static constexpr auto fields() {
+    return std::tuple{shown("kind", &AdaptivePool::kind), Field{"spatial", &AdaptivePool::spatial}};
+  }
   bool operator==(const AdaptivePool&) const = default;
 };
 
