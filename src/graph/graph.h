@@ -76,6 +76,11 @@ std::string print(const Graph& graph);
 /// Parses one graph; the diagnostic has line and column. The result is verified.
 Result<Graph> parseGraph(std::string_view text, std::string_view file = {});
 
+/// One op from its mnemonic and the text between its braces; `declared` is the result's type where attributes need it.
+///
+///   TK_TRY(Op op, parseOp("reduce", "kind = sum, axes = [1]"));
+Result<Op> parseOp(std::string_view mnemonic, std::string_view attributes, const TensorType& declared = {});
+
 /// Operand count, dtypes, shapes, attributes of every node; operands before users; at least one output.
 Result<> verify(const Graph& graph);
 

@@ -8,9 +8,12 @@ namespace tokamak {
 
 namespace {
 
-std::unordered_map<std::string_view, Op> opsByMnemonic() {
-  std::unordered_map<std::string_view, Op> table;
-  forEachOp([&](const auto& op) { table.emplace(mnemonicOf(op), op); });
+const std::unordered_map<std::string_view, Op>& opsByMnemonic() {
+  static const auto table = [] {
+    std::unordered_map<std::string_view, Op> made;
+    forEachOp([&](const auto& op) { made.emplace(mnemonicOf(op), op); });
+    return made;
+  }();
   return table;
 }
 
@@ -35,6 +38,13 @@ class GraphParser {
     if (cursor_.peek().kind != TokenKind::end) return cursor_.expected("the end of the text", "write one graph a file");
     TK_RETURN_IF_ERROR(verify(graph_));
     return std::move(graph_);
+  }
+
+  /// `{name = value, ...}` and nothing else, as the attributes of this op.
+  Result<Op> attributesOf(Op op, const TensorType& declared) {
+    TK_TRY(const auto attributes, attributeList());
+    TK_RETURN_IF_ERROR(std::visit([&](auto& o) { return fill(o, attributes, declared); }, op));
+    return op;
   }
 
  private:
@@ -191,11 +201,21 @@ class GraphParser {
 
   Cursor cursor_;
   Graph graph_;
-  std::unordered_map<std::string_view, Op> ops_ = opsByMnemonic();
+  const std::unordered_map<std::string_view, Op>& ops_ = opsByMnemonic();
   std::unordered_map<std::string_view, ValueId> values_;
 };
 
 }  // namespace
+
+Result<Op> parseOp(std::string_view mnemonic, std::string_view attributes, const TensorType& declared) {
+  const auto op = opsByMnemonic().find(mnemonic);
+  if (op == opsByMnemonic().end())
+    return Diagnostic{"T0106", {}, fmt::format("'{}' is not an op", mnemonic), "docs/ir.md lists the ops"};
+  if (attributes.empty()) return op->second;
+  const std::string text = fmt::format("{{{}}}", attributes);
+  TK_TRY(auto tokens, lex(text, {}));
+  return GraphParser(Cursor(text, {}, std::move(tokens))).attributesOf(op->second, declared);
+}
 
 Result<Graph> parseGraph(std::string_view text, std::string_view file) {
   TK_TRY(auto tokens, lex(text, file));

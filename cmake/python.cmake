@@ -1,0 +1,28 @@
+# The Python package as a build makes it: build/PRESET/python holds tokamak/ with the extension module, and the metadata
+# by which torch finds the back end, so that PYTHONPATH=build/PRESET/python is as good as an installed wheel.
+find_path(TOKAMAK_PYTHON_INCLUDE Python.h HINTS /usr/include/python3.13 /usr/include/python3.12 /usr/include/python3.11)
+if(NOT TOKAMAK_PYTHON_INCLUDE)
+  message(STATUS "tokamak: Python.h not found; the Python package is left out")
+  return()
+endif()
+
+file(GLOB extension_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/tokamak/ext/*.cpp)
+add_library(tokamak_python MODULE ${extension_sources})
+target_compile_definitions(tokamak_python PRIVATE Py_LIMITED_API=0x030B0000)
+target_include_directories(tokamak_python SYSTEM PRIVATE ${TOKAMAK_PYTHON_INCLUDE})
+target_link_libraries(tokamak_python PRIVATE tokamak_driver nlohmann_json::nlohmann_json)
+target_link_options(tokamak_python PRIVATE -Wl,--exclude-libs,ALL)
+set(python_build ${CMAKE_BINARY_DIR}/python)
+set_target_properties(tokamak_python PROPERTIES PREFIX "" SUFFIX ".abi3.so" OUTPUT_NAME _ext
+                                                CXX_VISIBILITY_PRESET hidden
+                                                LIBRARY_OUTPUT_DIRECTORY ${python_build}/tokamak)
+file(MAKE_DIRECTORY ${python_build}/tokamak ${python_build}/tokamak-${PROJECT_VERSION}.dist-info)
+file(WRITE ${python_build}/tokamak-${PROJECT_VERSION}.dist-info/METADATA
+     "Metadata-Version: 2.1\nName: tokamak\nVersion: ${PROJECT_VERSION}\n")
+file(WRITE ${python_build}/tokamak-${PROJECT_VERSION}.dist-info/entry_points.txt
+     "[torch_dynamo_backends]\ntokamak = tokamak.backend:tokamak\n")
+add_custom_command(
+  TARGET tokamak_python POST_BUILD
+  COMMAND sh -c "for f in '${PROJECT_SOURCE_DIR}'/python/tokamak/*; do ln -sfn \"$f\" '${python_build}/tokamak/'; done"
+  VERBATIM)
+install(TARGETS tokamak_python LIBRARY DESTINATION tokamak COMPONENT python)

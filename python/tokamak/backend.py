@@ -1,0 +1,70 @@
+"""The back end that `torch.compile(model, backend="tokamak")` finds by its entry point."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions
+from torch._dynamo.backends.common import aot_autograd
+
+from . import _ext
+from .compiled import CompiledGraph, compile_graph
+from .options import Options
+from .partition import partition
+
+aten = torch.ops.aten
+_local = threading.local()
+
+KEPT_WHOLE = (
+    aten.native_layer_norm, aten.native_group_norm, aten.native_dropout, aten.addmm, aten.convolution, aten._softmax,
+    aten._log_softmax, aten.silu, aten._scaled_dot_product_flash_attention_for_cpu,
+)  # fmt: skip
+"""Ops that are ours, or ATen's, as a whole: the table of decompositions must not take them apart."""
+
+
+@functools.cache
+def decompositions() -> dict:
+    table = dict(core_aten_decompositions())
+    for packet in KEPT_WHOLE:
+        for overload in packet.overloads():
+            table.pop(getattr(packet, overload), None)
+    return table
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[CompiledGraph]]:
+    """Collects what is compiled on this thread meanwhile."""
+    before = getattr(_local, "graphs", None)
+    _local.graphs = graphs = []
+    try:
+        yield graphs
+    finally:
+        _local.graphs = before
+
+
+def compiler(options: Options, kind: str) -> Callable:
+    def compile(module: torch.fx.GraphModule, inputs: list[Any]) -> Callable:
+        compiled = compile_graph(module, inputs, options, kind)
+        if getattr(_local, "graphs", None) is not None:
+            _local.graphs.append(compiled)
+        return compiled.plan
+
+    return compile
+
+
+def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:
+    options = Options.of(kwargs.get("options"))
+    return aot_autograd(
+        fw_compiler=compiler(options, "forward"),
+        bw_compiler=compiler(options, "backward"),
+        inference_compiler=compiler(options, "inference"),
+        partition_fn=partition,
+        decompositions=decompositions(),
+    )(module, inputs)

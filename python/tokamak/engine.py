@@ -1,0 +1,28 @@
+"""The process's engine: memory pool, threads, kernel cache, libraries."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+
+from . import _ext
+
+
+@functools.cache
+def engine(cache: bool = True) -> _ext.Engine:
+    return _ext.Engine(disk_cache=cache, onednn=find_onednn())
+
+
+def find_onednn() -> str:
+    """The folder of oneDNN 3 in this Python's environment, or nothing: then the usual places are tried."""
+    if path := os.environ.get("TOKAMAK_ONEDNN"):
+        return path
+    import sys
+    import sysconfig
+
+    for root in (sys.prefix, sysconfig.get_path("data")):
+        folder = os.path.join(root, "lib")
+        if os.path.exists(os.path.join(folder, "libdnnl.so.3")):
+            return folder
+    return ""

@@ -1,0 +1,53 @@
+"""What was decided about a model, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import os
+from typing import Any
+
+import torch
+
+
+@dataclasses.dataclass
+class Explanation:
+    """The ledgers of everything compiled for one call: segments with their kernels and edges, and what ATen runs.
+
+    Prints as a table; `save(path)` writes HTML (or JSON, by the name); `graphs` holds the parts.
+    """
+
+    graphs: list[Any] = dataclasses.field(default_factory=list)
+
+    @property
+    def kernels(self) -> int:
+        return sum(g.kernels for g in self.graphs)
+
+    @property
+    def calls(self) -> int:
+        return sum(len(g.refusals) for g in self.graphs)
+
+    def json(self) -> dict[str, Any]:
+        return {"kernels": self.kernels, "calls": self.calls, "graphs": [g.json() for g in self.graphs]}
+
+    def html(self) -> str:
+        return "\n".join(g.html() for g in self.graphs) or "<p>No graph was compiled.</p>"
+
+    def save(self, path: str | os.PathLike) -> None:
+        text = json.dumps(self.json(), indent=1) if str(path).endswith(".json") else self.html()
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+
+    def __str__(self) -> str:
+        return "\n\n".join(g.table() for g in self.graphs) or "No graph was compiled."
+
+
+def explain(model: Any, *args: Any, **kwargs: Any) -> Explanation:
+    """Compiles `model` for these inputs, runs it once, and tells what was decided."""
+    from . import backend
+
+    with backend.recording() as graphs:
+        torch._dynamo.reset()
+        torch.compile(model, backend="tokamak")(*args, **kwargs)
+    return Explanation(graphs)

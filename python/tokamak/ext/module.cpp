@@ -1,0 +1,103 @@
+/// The extension module `tokamak._ext`, built once for every Python from 3.11 on (limited API).
+
+#include "py.h"
+#include "support/dim.h"
+#include "tensors.h"
+
+namespace tokamak::python {
+
+Types& types() {
+  static Types instance;
+  return instance;
+}
+
+void raise(PyObject* type, const std::string& message) {
+  PyErr_SetString(type, message.c_str());
+  throw PythonError{};
+}
+void raise(const Diagnostic& diagnostic) { raise(types().error, diagnostic.str()); }
+
+std::string toString(PyObject* object) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(object, &size);
+  check(text != nullptr);
+  return {text, static_cast<size_t>(size)};
+}
+
+int64_t toInt(PyObject* object) {
+  const int64_t value = PyLong_AsLongLong(object);
+  check(value != -1 || !PyErr_Occurred());
+  return value;
+}
+
+bool toBool(PyObject* object) {
+  const int truth = PyObject_IsTrue(object);
+  check(truth >= 0);
+  return truth != 0;
+}
+
+Ref fromString(std::string_view text) {
+  return owned(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+}
+
+std::vector<Ref> itemsOf(PyObject* sequence) {
+  const bool list = PyList_Check(sequence);
+  if (!list && !PyTuple_Check(sequence)) raise(PyExc_TypeError, "a list or a tuple is wanted");
+  const Py_ssize_t n = list ? PyList_Size(sequence) : PyTuple_Size(sequence);
+  std::vector<Ref> items;
+  items.reserve(static_cast<size_t>(n));
+  for (Py_ssize_t i = 0; i < n; ++i)
+    items.push_back(Ref::borrow(list ? PyList_GetItem(sequence, i) : PyTuple_GetItem(sequence, i)));
+  return items;
+}
+
+PyObject* addType(PyObject* module, PyType_Spec& spec, const char* name) {
+  Ref type = owned(PyType_FromSpec(&spec));
+  check(PyModule_AddObjectRef(module, name, type.get()) == 0);
+  return type.release();
+}
+
+namespace {
+
+PyObject* useTensorType(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* type = nullptr;
+    int useTable = 1;
+    check(PyArg_ParseTuple(args, "O|p", &type, &useTable));
+    setTensorType(type, useTable != 0);
+    return owned(PyBool_FromLong(hasExchangeTable()));
+  });
+}
+
+/// The extent in its one canonical form, so that equal extents are equal texts.
+PyObject* canonicalDim(PyObject*, PyObject* text) {
+  return guarded([&] {
+    const Dim dim = valueOf(Dim::parse(toString(text)));
+    if (auto constant = dim.constant()) return owned(PyLong_FromLongLong(*constant));
+    return fromString(dim.str());
+  });
+}
+
+PyMethodDef functions[] = {
+    {"dim", canonicalDim, METH_O, "dim(text) -> int, or the canonical text of a symbolic extent"},
+    {"use_tensor_type", useTensorType, METH_VARARGS, "use_tensor_type(torch.Tensor, table=True) -> whether by the table"},
+    {}};
+
+PyModuleDef definition{PyModuleDef_HEAD_INIT, "_ext", "Tokamak's compiler and runtime", -1, functions};
+
+}  // namespace
+
+}  // namespace tokamak::python
+
+PyMODINIT_FUNC PyInit__ext() {
+  using namespace tokamak::python;
+  return guarded([&] {
+    Ref module = owned(PyModule_Create(&definition));
+    types().error = owned(PyErr_NewException("tokamak.Error", PyExc_RuntimeError, nullptr)).release();
+    check(PyModule_AddObjectRef(module.get(), "Error", types().error) == 0);
+    addGraph(module.get());
+    addExecutable(module.get());
+    addPlan(module.get());
+    return module;
+  });
+}

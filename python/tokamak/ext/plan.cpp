@@ -1,0 +1,293 @@
+/// `Plan`: what runs when a compiled function is called. A table of values (the arguments first), and steps that read
+/// and write them: a compiled segment, or one call of a Python function for what is not ours. A value is dropped after
+/// the last step that reads it, so its memory serves the next.
+///
+///   plan = Plan(values, inputs, steps, outputs, constants)
+///   step = ("run", executable, [(value, order, axis), ...], [(value, order), ...])
+///        | ("call", function, args, kwargs, value)
+///
+/// `constants` maps values to objects that every call starts with. In args, kwargs and outputs `Slot(i)` stands for value i. `order` permutes a tensor's axes into the executable's
+/// (None: as they are). With `axis` at least 0 the input is no data but the extent of that axis; with -2 it is a Python
+/// integer; both reach the executable as an empty tensor of shape [n, 0].
+
+#include "executable.h"
+#include "runtime/executable.h"
+#include "tensors.h"
+
+namespace tokamak::python {
+
+namespace {
+
+struct Slot {
+  int index = 0;
+};
+using SlotBox = Boxed<Slot>;
+
+struct SegmentInput {
+  int value = 0, axis = -1;
+  std::vector<int> order;
+};
+struct SegmentOutput {
+  int value = 0;
+  std::vector<int> order;
+};
+
+struct Step {
+  std::shared_ptr<const runtime::Executable> executable;  // null: a call
+  std::vector<SegmentInput> inputs;
+  std::vector<SegmentOutput> outputs;
+  Ref function, args, kwargs;
+  int result = -1;
+  std::vector<int> drops;
+};
+
+struct PlanData {
+  int valueCount = 0, inputCount = 0;
+  std::vector<Step> steps;
+  std::vector<Ref> outputs;
+  std::vector<std::pair<int, Ref>> constants;
+  std::vector<int> unread;  // arguments that no step and no output needs
+};
+using PlanBox = Boxed<PlanData>;
+
+bool isSlot(PyObject* object) { return Py_TYPE(object) == reinterpret_cast<PyTypeObject*>(types().slot); }
+
+void readSlots(PyObject* tree, std::vector<int>& out) {
+  if (isSlot(tree)) return out.push_back(SlotBox::of(tree).index);
+  if (PyDict_Check(tree)) {
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(tree, &at, &key, &value);) readSlots(value, out);
+  } else if (PyList_Check(tree) || PyTuple_Check(tree)) {
+    for (const Ref& item : itemsOf(tree)) readSlots(item.get(), out);
+  }
+}
+
+/// The tree with slots replaced by their values.
+Ref filled(PyObject* tree, const std::vector<Ref>& values) {
+  if (isSlot(tree)) {
+    const Ref& value = values[static_cast<size_t>(SlotBox::of(tree).index)];
+    if (!value) raise(PyExc_RuntimeError, "tokamak: a value was read before it was written");
+    return value;
+  }
+  const bool list = PyList_Check(tree);
+  if (list || PyTuple_Check(tree)) {
+    const auto items = itemsOf(tree);
+    const auto n = static_cast<Py_ssize_t>(items.size());
+    Ref out = owned(list ? PyList_New(n) : PyTuple_New(n));
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* item = filled(items[static_cast<size_t>(i)].get(), values).release();
+      list ? PyList_SetItem(out.get(), i, item) : PyTuple_SetItem(out.get(), i, item);
+    }
+    return out;
+  }
+  if (PyDict_Check(tree)) {
+    Ref out = owned(PyDict_New());
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(tree, &at, &key, &value);)
+      check(PyDict_SetItem(out.get(), key, filled(value, values).get()) == 0);
+    return out;
+  }
+  return Ref::borrow(tree);
+}
+
+std::vector<int> intsOf(PyObject* object) {
+  std::vector<int> out;
+  if (object != Py_None)
+    for (const Ref& item : itemsOf(object)) out.push_back(static_cast<int>(toInt(item.get())));
+  return out;
+}
+
+Step segmentStep(const std::vector<Ref>& parts) {
+  Step step;
+  if (parts.size() != 4 || !Py_IS_TYPE(parts[1].get(), reinterpret_cast<PyTypeObject*>(types().executable)))
+    raise(PyExc_TypeError, "a run step is ('run', executable, inputs, outputs)");
+  step.executable = ExecutableBox::of(parts[1].get()).executable;
+  for (const Ref& item : itemsOf(parts[2].get())) {
+    const auto fields = itemsOf(item.get());
+    step.inputs.push_back({static_cast<int>(toInt(fields.at(0).get())), static_cast<int>(toInt(fields.at(2).get())),
+                           intsOf(fields.at(1).get())});
+  }
+  for (const Ref& item : itemsOf(parts[3].get())) {
+    const auto fields = itemsOf(item.get());
+    step.outputs.push_back({static_cast<int>(toInt(fields.at(0).get())), intsOf(fields.at(1).get())});
+  }
+  if (std::ssize(step.inputs) != step.executable->inputCount() ||
+      std::ssize(step.outputs) != step.executable->outputCount())
+    raise(PyExc_ValueError, "a run step has other inputs or outputs than its executable");
+  return step;
+}
+
+Step callStep(const std::vector<Ref>& parts) {
+  if (parts.size() != 5) raise(PyExc_TypeError, "a call step is ('call', function, args, kwargs, value)");
+  Step step;
+  step.function = parts[1];
+  step.args = parts[2];
+  step.kwargs = parts[3];
+  step.result = static_cast<int>(toInt(parts[4].get()));
+  return step;
+}
+
+std::vector<int> readsOf(const Step& step) {
+  std::vector<int> reads;
+  for (const auto& input : step.inputs) reads.push_back(input.value);
+  if (step.args) readSlots(step.args.get(), reads);
+  if (step.kwargs) readSlots(step.kwargs.get(), reads);
+  return reads;
+}
+
+/// Each value goes to the step that touches it last; outputs stay.
+void planDrops(PlanData& plan) {
+  std::vector<int> last(static_cast<size_t>(plan.valueCount), -1), kept;
+  auto touch = [&](int value, int step) {
+    if (value < 0 || value >= plan.valueCount) raise(PyExc_ValueError, "a step names a value that does not exist");
+    last[static_cast<size_t>(value)] = step;
+  };
+  for (int i = 0; i < std::ssize(plan.steps); ++i) {
+    const Step& step = plan.steps[static_cast<size_t>(i)];
+    for (const int value : readsOf(step)) touch(value, i);
+    for (const auto& output : step.outputs) touch(output.value, i);
+    if (step.result >= 0) touch(step.result, i);
+  }
+  for (const Ref& output : plan.outputs) readSlots(output.get(), kept);
+  for (const int value : kept) touch(value, -2);
+  for (int value = 0; value < plan.valueCount; ++value) {
+    const int step = last[static_cast<size_t>(value)];
+    if (step >= 0) plan.steps[static_cast<size_t>(step)].drops.push_back(value);
+    if (step == -1 && value < plan.inputCount) plan.unread.push_back(value);
+  }
+}
+
+PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guarded([&] {
+    PlanData plan;
+    PyObject *steps = nullptr, *outputs = nullptr, *constants = nullptr;
+    check(PyArg_ParseTuple(args, "iiOOO!", &plan.valueCount, &plan.inputCount, &steps, &outputs, &PyDict_Type, &constants));
+    for (const Ref& item : itemsOf(steps)) {
+      const auto parts = itemsOf(item.get());
+      plan.steps.push_back(toString(parts.at(0).get()) == "run" ? segmentStep(parts) : callStep(parts));
+    }
+    plan.outputs = itemsOf(outputs);
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(constants, &at, &key, &value);)
+      plan.constants.emplace_back(static_cast<int>(toInt(key)), Ref::borrow(value));
+    planDrops(plan);
+    return PlanBox::make(reinterpret_cast<PyObject*>(type), std::move(plan));
+  });
+}
+
+/// One segment's inputs as the runtime wants them.
+class Arguments {
+ public:
+  explicit Arguments(size_t count) { extents_.reserve(2 * kRank * count), refs_.reserve(count), kept_.reserve(count); }
+
+  void add(const SegmentInput& input, PyObject* object) {
+    if (input.axis == -2) return addExtent(toInt(object));
+    Borrowed in = borrow(object);
+    const dlpack::Tensor& t = in.tensor;
+    if (input.axis >= 0) return addExtent(input.axis < t.rank ? t.shape[input.axis] : 0);
+    const auto dtype = dtypeOf(t.dtype);
+    if (!dtype || t.device.type != dlpack::cpu || t.rank > kRank)
+      raise(PyExc_RuntimeError, "tokamak: a tensor came in that was not compiled for: another dtype or device");
+    const size_t at = extents_.size();
+    extents_.resize(at + 2 * kRank);
+    int64_t* shape = extents_.data() + at;
+    int64_t* strides = shape + kRank;
+    for (int i = 0; i < t.rank; ++i) {
+      const int axis = input.order.empty() ? i : input.order[static_cast<size_t>(i)];
+      shape[i] = t.shape[axis];
+      strides[i] = t.strides ? t.strides[axis] : 0;
+    }
+    refs_.push_back({static_cast<std::byte*>(t.data) + t.byteOffset, *dtype, t.rank, shape, t.strides ? strides : nullptr});
+    if (in.keep) kept_.push_back(std::move(in.keep));
+  }
+  std::span<const runtime::TensorRef> refs() const { return refs_; }
+
+ private:
+  static constexpr int kRank = 16;
+  void addExtent(int64_t n) {
+    const size_t at = extents_.size();
+    extents_.resize(at + 2);
+    extents_[at] = n;
+    refs_.push_back({nullptr, DType::boolean, 2, extents_.data() + at, nullptr});
+  }
+  std::vector<int64_t> extents_;  // never grows beyond what was reserved: refs_ point into it
+  std::vector<runtime::TensorRef> refs_;
+  std::vector<Ref> kept_;
+};
+
+void runSegment(const Step& step, std::vector<Ref>& values) {
+  Arguments arguments(step.inputs.size());
+  for (const SegmentInput& input : step.inputs)
+    arguments.add(input, values[static_cast<size_t>(input.value)].get());
+  PyThreadState* state = PyEval_SaveThread();
+  auto results = [&]() -> Result<std::vector<runtime::Tensor>> {
+    try {
+      return step.executable->run(arguments.refs());
+    } catch (const std::exception& error) { return Diagnostic{"T0600", {}, error.what(), "please report this"}; }
+  }();
+  PyEval_RestoreThread(state);
+  auto tensors = valueOf(std::move(results));
+  for (size_t i = 0; i < tensors.size(); ++i)
+    values[static_cast<size_t>(step.outputs[i].value)] = toTorch(std::move(tensors[i]), step.outputs[i].order);
+}
+
+void runStep(const Step& step, std::vector<Ref>& values) {
+  if (step.executable) {
+    runSegment(step, values);
+  } else {
+    const Ref args = filled(step.args.get(), values);
+    const Ref kwargs = step.kwargs.get() == Py_None ? Ref() : filled(step.kwargs.get(), values);
+    Ref result = owned(PyObject_Call(step.function.get(), args.get(), kwargs.get()));
+    if (step.result >= 0) values[static_cast<size_t>(step.result)] = std::move(result);
+  }
+  for (const int value : step.drops) values[static_cast<size_t>(value)] = Ref();
+}
+
+PyObject* call(PyObject* self, PyObject* args, PyObject*) {
+  return guarded([&] {
+    const PlanData& plan = PlanBox::of(self);
+    PyObject* list = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : nullptr;
+    if (!list || !PyList_Check(list) || PyList_Size(list) != plan.inputCount)
+      raise(PyExc_TypeError, "tokamak: a plan is called with one list of " + std::to_string(plan.inputCount) + " arguments");
+    std::vector<Ref> values = itemsOf(list);
+    check(PyList_SetSlice(list, 0, plan.inputCount, nullptr) == 0);  // the plan alone holds them now
+    values.resize(static_cast<size_t>(plan.valueCount));
+    for (const auto& [value, object] : plan.constants) values.at(static_cast<size_t>(value)) = object;
+    for (const int value : plan.unread) values[static_cast<size_t>(value)] = Ref();
+    for (const Step& step : plan.steps) runStep(step, values);
+    Ref out = owned(PyTuple_New(static_cast<Py_ssize_t>(plan.outputs.size())));
+    for (size_t i = 0; i < plan.outputs.size(); ++i)
+      PyTuple_SetItem(out.get(), static_cast<Py_ssize_t>(i), filled(plan.outputs[i].get(), values).release());
+    return out;
+  });
+}
+
+PyObject* createSlot(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guarded([&] {
+    Slot slot;
+    check(PyArg_ParseTuple(args, "i", &slot.index));
+    return SlotBox::make(reinterpret_cast<PyObject*>(type), slot);
+  });
+}
+
+PyObject* slotText(PyObject* self) { return PyUnicode_FromFormat("Slot(%d)", SlotBox::of(self).index); }
+
+}  // namespace
+
+void addPlan(PyObject* module) {
+  PyType_Slot slotSlots[] = {{Py_tp_new, reinterpret_cast<void*>(&createSlot)},
+                             {Py_tp_dealloc, reinterpret_cast<void*>(&SlotBox::dealloc)},
+                             {Py_tp_repr, reinterpret_cast<void*>(&slotText)},
+                             {}};
+  PyType_Spec slotSpec{"tokamak._ext.Slot", sizeof(SlotBox), 0, Py_TPFLAGS_DEFAULT, slotSlots};
+  types().slot = addType(module, slotSpec, "Slot");
+  PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(&create)},
+                         {Py_tp_dealloc, reinterpret_cast<void*>(&PlanBox::dealloc)},
+                         {Py_tp_call, reinterpret_cast<void*>(&call)},
+                         {}};
+  PyType_Spec spec{"tokamak._ext.Plan", sizeof(PlanBox), 0, Py_TPFLAGS_DEFAULT, slots};
+  types().plan = addType(module, spec, "Plan");
+  check(PyObject_SetAttrString(types().plan, "_boxed_call", Py_True) == 0);  // AOTAutograd's calling convention
+}
+
+}  // namespace tokamak::python

@@ -1,0 +1,410 @@
+"""From an ATen graph to a plan.
+
+Every node is either lowered into a segment or called as itself. A node's *level* is the number of calls on the longest
+way to it; the nodes of one level that are ours form one segment, and the calls of that level come after it. So the plan
+is: segment 0, calls of level 0, segment 1, calls of level 1, and so on, with no more segments than calls need.
+
+A value lives in the segment that computes it. It gets a place in the plan's table (a *slot*) when somebody outside needs
+it: another segment, a call, the graph's output.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from typing import Any
+
+import sympy
+import torch
+from torch.fx import GraphModule, Node
+
+from tokamak import _ext
+from tokamak.lowering import registry
+
+from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
+from .segment import Segment, Value
+
+DTYPES = {
+    torch.bool: "bool", torch.uint8: "u8", torch.int8: "i8", torch.int16: "i16", torch.int32: "i32",
+    torch.int64: "i64", torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64",
+}  # fmt: skip
+
+aten = torch.ops.aten
+VIEWS = {
+    aten.view.default: aten.reshape.default, aten._unsafe_view.default: aten.reshape.default,
+    aten.reshape.default: aten.reshape.default, aten.alias.default: aten.alias.default,
+    aten.detach.default: aten.detach.default, aten.t.default: aten.t.default,
+    **{op: op for op in (
+        aten.permute.default, aten.transpose.int, aten.expand.default, aten.slice.Tensor, aten.select.int,
+        aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default, aten.unsqueeze.default, aten.diagonal.default,
+        aten.as_strided.default, aten.unfold.default, aten.view.dtype)},
+}  # fmt: skip
+"""Ops that give another view of their first argument, and the call that does it whatever the strides are."""
+
+CONSTANT_BYTES = 4096  # tensors held by the graph up to this size become constants of the kernels
+
+
+@dataclasses.dataclass
+class Entry:
+    """What is known of one node's result."""
+
+    fake: Any
+    level: int = 0
+    slot: int | None = None
+    home: int | None = None  # the segment that computes it
+    node: Node | None = None
+    base: Entry | None = None  # the tensor this is a view of, if a call can make the view
+    inside: dict[int, Value] = dataclasses.field(default_factory=dict)  # as a value of each segment that reads it
+    parts: list[Entry] | None = None  # of a tuple
+    object: Any = None  # a Python value, where it is known
+    emit: Any = None  # makes it anew in any segment, where that costs nothing
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """A node that ATen serves, and why."""
+
+    node: str
+    op: str
+    reason: str
+
+
+class Importer:
+    def __init__(self, module: GraphModule, name: str, frozen: dict[int, torch.Tensor] | None = None):
+        self.module, self.name = module, name
+        self.frozen = frozen or {}
+        self.entries: dict[Node, Entry] = {}
+        self.segments: dict[int, Segment] = {}
+        self.reads: dict[int, list[tuple[int, list[int] | None, int]]] = {}  # inputs of each segment
+        self.writes: dict[int, list[tuple[int, list[int] | None]]] = {}
+        self.before: dict[int, list[tuple]] = {}  # calls that come before the segment of a level: views, sizes
+        self.after: dict[int, list[tuple]] = {}
+        self.symbols: dict[str, tuple[Entry, int]] = {}  # where a symbol's value is found: an entry's axis, or -2
+        self.hints: dict[str, int] = {}
+        self.carried: dict[int, set[str]] = {}
+        self.constants: dict[int, Any] = {}
+        self.refusals: list[Refusal] = []
+        self.values = 0
+        self.last_effect = 0
+        self.seed: Entry | None = None
+        self.random_ops = 0
+
+    # The walk
+
+    def run(self) -> None:
+        for node in self.module.graph.nodes:
+            if node.op == "output":
+                self.outputs = self.output_tree(node.args[0])
+            elif node.op == "placeholder":
+                self.entries[node] = self.placeholder(node)
+            elif node.op == "get_attr":
+                self.entries[node] = self.attribute(node)
+            else:
+                self.entries[node] = self.compute(node)
+        for level, segment in self.segments.items():
+            self.carry_symbols(level, segment)
+
+    def new_slot(self) -> int:
+        self.values += 1
+        return self.values - 1
+
+    def placeholder(self, node: Node) -> Entry:
+        fake = node.meta.get("val")
+        entry = Entry(fake, slot=self.new_slot(), node=node)
+        index = entry.slot
+        if index in self.frozen and served(fake):
+            entry.object = self.frozen[index]
+            entry.emit = lambda segment, t=entry.object: segment.constant(t)
+        self.learn_symbols(entry)
+        return entry
+
+    def attribute(self, node: Node) -> Entry:
+        value: Any = self.module
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        entry = Entry(value, slot=self.new_slot(), node=node, object=value)
+        self.constants[entry.slot] = value
+        if isinstance(value, torch.Tensor) and served(value) and value.nbytes <= CONSTANT_BYTES:
+            entry.emit = lambda segment, t=value: segment.constant(t)
+        return entry
+
+    def learn_symbols(self, entry: Entry) -> None:
+        fake = entry.fake
+        if isinstance(fake, torch.SymInt) and isinstance(fake.node.expr, sympy.Symbol):
+            self.symbols.setdefault(fake.node.expr.name, (entry, -2))
+            self.hints[fake.node.expr.name] = hint_of(fake)
+        elif isinstance(fake, torch.Tensor):
+            for axis, size in enumerate(fake.shape):
+                if isinstance(size, torch.SymInt) and isinstance(size.node.expr, sympy.Symbol):
+                    self.symbols.setdefault(size.node.expr.name, (entry, axis))
+                    self.hints.setdefault(size.node.expr.name, hint_of(size))
+
+    def compute(self, node: Node) -> Entry:
+        fake = node.meta.get("val")
+        if node.target is operator.getitem and isinstance(node.args[0], Node):
+            parts = self.entries[node.args[0]].parts
+            if parts is not None:
+                return parts[node.args[1]]
+        if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)) and self.known(fake):
+            return Entry(fake, node=node)
+        try:
+            return self.lower(node, fake)
+        except Unsupported as why:
+            return self.call(node, fake, str(why))
+        except _ext.Error as error:
+            return self.call(node, fake, str(error).splitlines()[0])
+
+    # Ours
+
+    def lower(self, node: Node, fake: Any) -> Entry:
+        lowering = registry.find(node.target)
+        if lowering is None:
+            raise Unsupported("there is no lowering for it")
+        for leaf in leaves(fake):
+            if isinstance(leaf, torch.Tensor):
+                why_not(leaf)
+        args = [self.entries[n] for n in node.all_input_nodes]
+        level = max([e.level for e in args], default=0)
+        if lowering.needs_seed:
+            level = max(level, self.seed_entry().level)
+        segment = self.segment(level)
+        context = registry.Context(segment, node, fake, self, level)
+        call_args = torch.fx.map_arg(node.args, lambda n: self.operand(n, level))
+        call_kwargs = torch.fx.map_arg(node.kwargs, lambda n: self.operand(n, level))
+        result = lowering.function(context, *call_args, **call_kwargs)
+        if isinstance(result, (list, tuple)):
+            parts = [self.result(f, level, v, node) if v is not None else Entry(f) for f, v in zip(fake, result, strict=True)]
+            return Entry(fake, level, node=node, parts=parts)
+        entry = self.result(fake, level, result, node)
+        first = self.entries[node.all_input_nodes[0]] if node.all_input_nodes else None
+        if node.target in VIEWS and first and (first.home is None or first.base) and not first.emit:
+            entry.base = first
+        if lowering.free and not node.all_input_nodes:
+            entry.emit = lambda seg: lowering.function(registry.Context(seg, node, fake, self, level), *node.args, **node.kwargs)
+        return entry
+
+    def result(self, fake: torch.Tensor, level: int, value: Value, node: Node) -> Entry:
+        wanted = (DTYPES[fake.dtype], shape_of(fake))
+        if value.dtype != wanted[0] or len(value.shape) != len(wanted[1]):
+            raise AssertionError(f"{node.target} was lowered to {value.dtype}{value.shape}, not {wanted[0]}{wanted[1]}")
+        if value.shape != wanted[1]:
+            value = self.segments[level].reshape(value, wanted[1])  # the same sizes, written differently
+        return Entry(fake, level, home=level, node=node, inside={level: value})
+
+    def segment(self, level: int) -> Segment:
+        if level not in self.segments:
+            self.segments[level] = Segment(f"{self.name}_{level}")
+            self.reads[level], self.writes[level], self.carried[level] = [], [], set()
+        return self.segments[level]
+
+    def operand(self, node: Node, level: int) -> Any:
+        """A node's result as a lowering sees it: a Value, a number, an extent."""
+        entry = self.entries[node]
+        if entry.parts is not None:
+            return [self.value_in(p, level) for p in entry.parts]
+        if isinstance(entry.fake, torch.Tensor):
+            return self.value_in(entry, level)
+        if isinstance(entry.fake, torch.SymInt):
+            return registry.Extent(dim_of(entry.fake))
+        if isinstance(entry.fake, (torch.SymFloat, torch.SymBool)):
+            raise Unsupported("a symbolic number is an operand")
+        return entry.fake if entry.object is None else entry.object
+
+    def value_in(self, entry: Entry, level: int) -> Value:
+        if level in entry.inside:
+            return entry.inside[level]
+        segment = self.segment(level)
+        if entry.emit is not None:
+            value = entry.emit(segment)
+        else:
+            why_not(entry.fake)
+            slot = self.slot_of(entry)
+            dtype, shape = DTYPES[entry.fake.dtype], shape_of(entry.fake)
+            order = memory_order(entry.fake)
+            if order is None or order == list(range(len(shape))):
+                value = segment.input(self.input_name(entry, slot), dtype, shape)
+                self.reads[level].append((slot, None, -1))
+            else:
+                stored = segment.input(self.input_name(entry, slot), dtype, [shape[a] for a in order])
+                self.reads[level].append((slot, order, -1))
+                value = segment.transpose(stored, inverse(order))
+        entry.inside[level] = value
+        return value
+
+    @staticmethod
+    def input_name(entry: Entry, slot: int) -> str:
+        name = "".join(c if c.isalnum() or c == "_" else "_" for c in (entry.node.name if entry.node else "v"))
+        return f"{name[:60]}.{slot}"
+
+    def seed_entry(self) -> Entry:
+        """A seed drawn from torch's generator at every call, so that torch.manual_seed rules."""
+        if self.seed is None:
+            self.seed = Entry(torch.empty((), dtype=torch.int64), slot=self.new_slot())
+            draw = ("call", torch.randint, (0, 2**62, ()), None, self.seed.slot)
+            self.before.setdefault(0, []).insert(0, draw)
+        return self.seed
+
+    # Not ours
+
+    def call(self, node: Node, fake: Any, reason: str) -> Entry:
+        function = VIEWS.get(node.target, node.target)
+        if node.target not in VIEWS:
+            self.refusals.append(Refusal(node.name, str(node.target), reason))
+        inputs = [self.entries[n] for n in node.all_input_nodes]
+        level = max([e.level for e in inputs], default=0)
+        if node.is_impure() or has_effect(node.target):
+            level = self.last_effect = max(level, self.last_effect)
+        args = torch.fx.map_arg(tuple(node.args), self.argument)
+        kwargs = torch.fx.map_arg(dict(node.kwargs), self.argument) if node.kwargs else None
+        entry = Entry(fake, level + 1, slot=self.new_slot(), node=node)
+        step = ("call", function, plain(args), plain(kwargs), entry.slot)
+        if node.target in VIEWS and all(e.home is None for e in inputs):
+            entry.level = level
+            self.before.setdefault(level, []).append(step)
+        else:
+            self.after.setdefault(level, []).append(step)
+        if isinstance(fake, (list, tuple)):
+            entry.parts = [self.part(entry, i, f) for i, f in enumerate(fake)]
+        self.learn_symbols(entry)
+        return entry
+
+    def part(self, whole: Entry, index: int, fake: Any) -> Entry:
+        part = Entry(fake, whole.level, slot=self.new_slot(), node=whole.node)
+        self.after[whole.level - 1].append(
+            ("call", operator.getitem, (_ext.Slot(whole.slot), index), None, part.slot))
+        self.learn_symbols(part)
+        return part
+
+    def argument(self, node: Node) -> Any:
+        entry = self.entries[node]
+        if entry.parts is not None and entry.slot is None:
+            return [_ext.Slot(self.slot_of(p)) for p in entry.parts]
+        return _ext.Slot(self.slot_of(entry))
+
+    def slot_of(self, entry: Entry) -> int:
+        """The entry's place in the table; makes it one."""
+        if entry.slot is not None:
+            return entry.slot
+        if not isinstance(entry.fake, torch.Tensor):
+            return self.number_slot(entry)
+        if entry.base is not None:
+            return self.view_slot(entry)
+        return self.stored_slot(entry)
+
+    def stored_slot(self, entry: Entry) -> int:
+        entry.slot = self.new_slot()
+        level, segment = entry.home, self.segments[entry.home]
+        value, order = entry.inside[level], memory_order(entry.fake)
+        if order is not None and order != list(range(value.rank)):
+            segment.graph.output(segment.transpose(value, order).id)
+            self.writes[level].append((entry.slot, order))
+        else:
+            segment.graph.output(value.id)
+            self.writes[level].append((entry.slot, None))
+        return entry.slot
+
+    def view_slot(self, entry: Entry) -> int:
+        assert entry.node is not None and entry.base is not None
+        rest = torch.fx.map_arg((tuple(entry.node.args[1:]), dict(entry.node.kwargs)), self.argument)
+        args = (_ext.Slot(self.slot_of(entry.base)), *plain(rest[0]))
+        entry.slot = self.new_slot()
+        step = ("call", VIEWS[entry.node.target], args, plain(rest[1]) or None, entry.slot)
+        self.before.setdefault(entry.level, []).append(step)
+        return entry.slot
+
+    # Sizes
+
+    def known(self, number: Any) -> bool:
+        if isinstance(number, (int, float, bool)):
+            return True
+        return all(s.name in self.symbols for s in number.node.expr.free_symbols)
+
+    def number_slot(self, entry: Entry) -> int:
+        """A symbolic number computed from the symbols when the plan runs."""
+        entry.slot = self.new_slot()
+        if isinstance(entry.fake, (int, float, bool)):
+            self.constants[entry.slot] = entry.fake
+            return entry.slot
+        expr = entry.fake.node.expr
+        symbols = sorted(expr.free_symbols, key=lambda s: s.name)
+        sources = [self.symbols[s.name] for s in symbols]
+        compute = evaluator(expr, symbols, [axis for _, axis in sources], type(entry.fake))
+        args = tuple(_ext.Slot(self.slot_of(e)) for e, _ in sources)
+        level = entry.level = max([entry.level, *(e.level for e, _ in sources)])
+        self.before.setdefault(level, []).append(("call", compute, args, None, entry.slot))
+        return entry.slot
+
+    def carry_symbols(self, level: int, segment: Segment) -> None:
+        """A segment learns each symbol from a tensor of shape [symbol, 0], whatever its other inputs are."""
+        for name in segment.graph.symbols():
+            entry, axis = self.symbols[name]
+            slot = self.slot_of(entry)
+            segment.input(f"size.{name}", "bool", [name, 0])
+            self.reads[level].append((slot, None, axis))
+
+    # The end
+
+    def output_tree(self, tree: Any) -> list[Any]:
+        return list(plain(torch.fx.map_arg(tuple(tree), self.argument)))
+
+
+def inverse(order: list[int]) -> list[int]:
+    out = [0] * len(order)
+    for i, axis in enumerate(order):
+        out[axis] = i
+    return out
+
+
+def plain(tree: Any) -> Any:
+    """FX's immutable containers as Python's own."""
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(map(plain, tree)) if type(tree) is tuple else [plain(t) for t in tree]
+    if isinstance(tree, dict):
+        return {k: plain(v) for k, v in tree.items()}
+    return tree
+
+
+def leaves(tree: Any) -> list[Any]:
+    return [x for t in tree for x in leaves(t)] if isinstance(tree, (list, tuple)) else [tree]
+
+
+def why_not(tensor: torch.Tensor) -> None:
+    """Raises Unsupported with the reason why kernels cannot read this tensor."""
+    if tensor.layout != torch.strided:
+        raise Unsupported(f"a tensor is {tensor.layout}, not strided")
+    if tensor.dtype not in DTYPES:
+        raise Unsupported(f"kernels do not compute on {str(tensor.dtype).removeprefix('torch.')}")
+    if tensor.device.type != "cpu":
+        raise Unsupported(f"a tensor is on {tensor.device}")
+    if tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
+        raise Unsupported("a tensor is quantised, a conjugate or a negative view")
+    if tensor.dim() > 16:
+        raise Unsupported("a tensor has more than 16 axes")
+
+
+def served(tensor: Any) -> bool:
+    try:
+        why_not(tensor)
+    except (Unsupported, AttributeError):
+        return False
+    return True
+
+
+def has_effect(target: Any) -> bool:
+    """Whether calls of this op must keep their order: random numbers, collectives, assertions."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return isinstance(target, torch._ops.HigherOrderOperator)
+    return torch.Tag.nondeterministic_seeded in target.tags or target.namespace in ("c10d_functional", "_c10d_functional")
+
+
+def evaluator(expr: sympy.Expr, symbols: list, axes: list[int], kind: type) -> Any:
+    """A function of tensors and integers that computes a symbolic number."""
+    from torch.utils._sympy.interp import sympy_interp
+    from torch.utils._sympy.reference import PythonReferenceAnalysis
+
+    def compute(*sources):
+        values = {s: x if axis == -2 else x.shape[axis] for s, x, axis in zip(symbols, sources, axes, strict=True)}
+        out = sympy_interp(PythonReferenceAnalysis, values, expr)
+        return bool(out) if kind is torch.SymBool else float(out) if kind is torch.SymFloat else int(out)
+
+    return compute

@@ -1,0 +1,94 @@
+"""The table of lowerings.
+
+A lowering is a function of a Context and the node's own arguments, in which nodes are replaced by what they stand for:
+
+    @lowers(aten.neg.default)
+    def neg(c, x):
+        return c.b.unary("neg", x)
+
+`c.b` is the segment to write into; `c.dtype` and `c.shape` are those of the node's result. What a lowering cannot serve
+it refuses with `Unsupported("why")`, and ATen runs the node.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from tokamak.importer.dims import Dim, Unsupported, shape_of
+from tokamak.importer.segment import Segment, Value
+
+FAMILIES = ("pointwise", "reductions", "shapes", "products")
+
+__all__ = ["Context", "Extent", "Lowering", "Unsupported", "Value", "find", "lowers", "table"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Extent:
+    """A symbolic integer among a node's arguments."""
+
+    dim: Dim
+
+
+@dataclasses.dataclass(frozen=True)
+class Lowering:
+    function: Callable
+    free: bool = False  # costs nothing to make again in another segment
+    needs_seed: bool = False
+
+
+_table: dict[Any, Lowering] = {}
+
+
+def lowers(*targets: Any, free: bool = False, needs_seed: bool = False) -> Callable:
+    def register(function: Callable) -> Callable:
+        for target in targets:
+            assert target not in _table, f"{target} has two lowerings"
+            _table[target] = Lowering(function, free, needs_seed)
+        return function
+
+    return register
+
+
+def table() -> dict[Any, Lowering]:
+    if not _table:
+        for family in FAMILIES:
+            importlib.import_module(f"tokamak.lowering.{family}")
+    return _table
+
+
+def find(target: Any) -> Lowering | None:
+    return table().get(target)
+
+
+class Context:
+    """What a lowering may look at beside its operands."""
+
+    def __init__(self, segment: Segment, node: torch.fx.Node, fake: Any, importer: Any, level: int):
+        self.b, self.node, self.fake, self.importer, self.level = segment, node, fake, importer, level
+
+    @property
+    def dtype(self) -> str:
+        from tokamak.importer.graph import DTYPES
+
+        return DTYPES[self.fake.dtype]
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        return shape_of(self.fake)
+
+    def fake_args(self) -> list[Any]:
+        """The node's arguments with fake tensors for nodes, for torch's own rules of promotion."""
+        return list(torch.fx.map_arg(self.node.args, lambda n: n.meta["val"]))
+
+    def seed(self) -> Value:
+        return self.importer.value_in(self.importer.seed_entry(), self.level)
+
+    def next_offset(self) -> int:
+        """Numbers of random ops that do not collide: each draws from its own stream."""
+        self.importer.random_ops += 1
+        return self.importer.random_ops

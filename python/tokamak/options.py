@@ -1,0 +1,53 @@
+"""What `torch.compile(model, backend="tokamak", options={...})` takes."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+from typing import Any
+
+CHOICES = {"precision": ("fp32", "eager"), "fallback": ("silent", "warn", "error")}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """The options of one compilation.
+
+    precision  "fp32": fused half-precision regions keep f32 between their ops; "eager": round after every op.
+    freeze     take parameters and buffers as constants: weights are packed and norms folded once. A later change of a
+               weight is noticed and compiled anew.
+    tune       try neighbouring plans by measurement (reserved: plans come from the cost model alone).
+    explain    write the ledger as an HTML page to this path.
+    cache      keep compiled kernels on disk.
+    fallback   what to do when a region cannot be compiled: run it with ATen silently, with one warning, or raise.
+    """
+
+    precision: str = "fp32"
+    freeze: bool = False
+    tune: bool = False
+    explain: str | None = None
+    cache: bool = True
+    fallback: str = "warn"
+
+    @classmethod
+    def of(cls, given: dict[str, Any] | None) -> Options:
+        names = [field.name for field in dataclasses.fields(cls)]
+        for name in given or {}:
+            if name not in names:
+                close = difflib.get_close_matches(str(name), names, 1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise ValueError(f"tokamak has no option {name!r}{hint} The options are {', '.join(names)}.")
+        options = cls(**(given or {}))
+        options.check()
+        return options
+
+    def check(self) -> None:
+        for name, allowed in CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"option {name!r} is one of {', '.join(map(repr, allowed))}, not {getattr(self, name)!r}")
+        for name in ("freeze", "tune", "cache"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"option {name!r} is True or False, not {getattr(self, name)!r}")
+        if self.explain is not None and not isinstance(self.explain, (str, os.PathLike)):
+            raise ValueError(f"option 'explain' is the path of an HTML file to write, not {self.explain!r}")
