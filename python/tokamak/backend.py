@@ -54,9 +54,19 @@ def compiler(options: Options, kind: str) -> Callable:
         compiled = compile_graph(module, inputs, options, kind)
         if getattr(_local, "graphs", None) is not None:
             _local.graphs.append(compiled)
-        return compiled.plan
+        return boxed(compiled.plan) if kind == "backward" else compiled.plan
 
     return compile
+
+
+def boxed(plan: _ext.Plan) -> Callable:
+    """The plan as a function: what wraps the backward pass copies attributes of functions only."""
+
+    def run(args: list[Any]) -> Any:
+        return plan(args)
+
+    run._boxed_call = True
+    return run
 
 
 def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:
