@@ -71,6 +71,17 @@ void threeWays(const std::string& text, const DimBindings& dims = {}) {
   }
 }
 
+TEST(Compile, SumOfTwoProductsIsOneEpilogue) {
+  threeWays(R"(graph @gram(%x: f32[9, 5]) {
+  %0 = transpose %x {perm = [1, 0]} : f32[5, 9]
+  %1 = matmul %x, %0 : f32[9, 9]
+  %2 = add %x, %x : f32[9, 5]
+  %3 = matmul %2, %0 : f32[9, 9]
+  %4 = add %1, %3 : f32[9, 9]
+  return %4
+})");
+}
+
 TEST(Compile, PointwiseChain) {
   threeWays(R"(graph @f(%x: f32[7, 33], %b: f32[33]) {
     %0 = broadcast %b {axes = [1]} : f32[7, 33]

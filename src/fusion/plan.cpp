@@ -258,6 +258,10 @@ class Planner {
     draft.tier = servedByLibrary(graph_, v, options_) ? Tier::library : Tier::kernel;
     if (draft.tier == Tier::kernel || !options_.fuse || !options_.epilogues) return;
     draft.epilogue = matchEpilogue(graph_, v, parts_.readers, parts_.isOutput, options_);
+    // A sum of two products is the epilogue of the one that comes first; the other is its operand.
+    auto taken = std::find_if(draft.epilogue.begin(), draft.epilogue.end(),
+                              [&](const EpilogueStep& step) { return epilogueOf_.contains(step.result.index); });
+    draft.epilogue.erase(taken, draft.epilogue.end());
     ValueId from = v;
     for (const EpilogueStep& step : draft.epilogue) {
       if (step.kind == EpilogueStep::Kind::binary)
