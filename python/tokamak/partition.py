@@ -1,12 +1,58 @@
-"""What the forward pass keeps for the backward pass: torch's min-cut partitioner, made safe."""
+"""What the forward pass keeps for the backward pass: torch's min-cut partitioner, made safe.
+
+The partitioner lets the backward pass recompute from any input of the forward pass. An input that the forward pass has
+changed in place (a running mean, a counter, a cache) no longer holds what it held: recomputing from it is silently
+wrong. Such inputs are read through a copy that may be saved and may not be recomputed; where nothing saves it, the copy
+costs nothing.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
-from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._functorch._aot_autograd.schemas import ViewAndMutationMeta
+from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
+from torch._guards import TracingContext
+from torch.utils.checkpoint import CheckpointPolicy
 
 
 def partition(joint: torch.fx.GraphModule, inputs: Any, **kwargs: Any) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+    metadata = find_metadata()
+    if metadata is None:  # a torch that keeps it elsewhere: the default partitioner saves more and is right
+        kwargs.pop("compiler", None)
+        return default_partition(joint, inputs, **kwargs)
+    keep_changed_inputs(joint, metadata)
     return min_cut_rematerialization_partition(joint, inputs, **kwargs)
+
+
+def find_metadata() -> ViewAndMutationMeta | None:
+    """What AOTAutograd knows of the inputs. It does not hand it to partitioners, but has it in a caller's frame."""
+    context = TracingContext.try_get()
+    if context and context.fw_metadata is not None:
+        return context.fw_metadata
+    frame = sys._getframe(1)
+    for _ in range(12):
+        if frame is None:
+            return None
+        if isinstance(found := frame.f_locals.get("fw_metadata"), ViewAndMutationMeta):
+            return found
+        frame = frame.f_back
+    return None
+
+
+def keep_changed_inputs(joint: torch.fx.GraphModule, metadata: ViewAndMutationMeta) -> None:
+    primals = [n for n in joint.graph.nodes if n.op == "placeholder" and not n.name.startswith("tangents")]
+    offset = len(primals) - len(metadata.input_info)  # tokens of effects come first
+    for info, primal in zip(metadata.input_info, primals[max(0, offset) :], strict=False):
+        if not info.mutates_data or not isinstance(primal.meta.get("val"), torch.Tensor):
+            continue
+        with joint.graph.inserting_after(last_placeholder(joint)):
+            copy = joint.graph.call_function(torch.ops.aten.clone.default, (primal,))
+        copy.meta.update(val=primal.meta["val"].clone(), recompute=CheckpointPolicy.MUST_SAVE)
+        primal.replace_all_uses_with(copy, delete_user_cb=lambda user, copy=copy: user is not copy)
+
+
+def last_placeholder(module: torch.fx.GraphModule) -> torch.fx.Node:
+    return [n for n in module.graph.nodes if n.op == "placeholder"][-1]
