@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from torch._dynamo.backends.common import aot_autograd
 
 from . import _ext
 from .compiled import CompiledGraph, compile_graph
+from .explain import Explanation
 from .options import Options
 from .partition import partition
 
@@ -49,14 +49,22 @@ def recording() -> Iterator[list[CompiledGraph]]:
         _local.graphs = before
 
 
-def compiler(options: Options, kind: str) -> Callable:
+def compiler(options: Options, kind: str, weights: dict[int, torch.Tensor] | None = None) -> Callable:
     def compile(module: torch.fx.GraphModule, inputs: list[Any]) -> Callable:
-        compiled = compile_graph(module, inputs, options, kind)
+        compiled = compile_graph(module, inputs, options, kind, matching(weights or {}, inputs))
         if getattr(_local, "graphs", None) is not None:
             _local.graphs.append(compiled)
+        if options.explain:
+            _report(options.explain, compiled)
         return boxed(compiled.plan) if kind == "backward" else compiled.plan
 
     return compile
+
+
+def matching(weights: dict[int, torch.Tensor], inputs: list[Any]) -> dict[int, torch.Tensor]:
+    """The weights that are still arguments at their places: AOTAutograd may merge inputs that share memory."""
+    same = all(i < len(inputs) and inputs[i].shape == t.shape and inputs[i].dtype == t.dtype for i, t in weights.items())
+    return weights if same else {}
 
 
 def boxed(plan: _ext.Plan) -> Callable:
@@ -69,12 +77,34 @@ def boxed(plan: _ext.Plan) -> Callable:
     return run
 
 
+_reports: dict[str, Explanation] = {}
+
+
+def _report(path: str, compiled: CompiledGraph) -> None:
+    """Every graph of the process that reports to one path is on its page."""
+    explanation = _reports.setdefault(os.path.abspath(path), Explanation())
+    explanation.graphs.append(compiled)
+    explanation.save(path)
+
+
+def weights_of(inputs: list[Any]) -> dict[int, torch.Tensor]:
+    """Arguments that Dynamo knows as parameters and buffers of a module."""
+    return {
+        i: t for i, t in enumerate(inputs)
+        if isinstance(t, torch.Tensor) and getattr(t, "_dynamo_static_input_type", None) and type(t) in PLAIN
+    }  # fmt: skip
+
+
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
 def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:
+    """Compiles what Dynamo captured. Unknown options and wrong values are refused here, before any work."""
     options = Options.of(kwargs.get("options"))
     return aot_autograd(
         fw_compiler=compiler(options, "forward"),
         bw_compiler=compiler(options, "backward"),
-        inference_compiler=compiler(options, "inference"),
+        inference_compiler=compiler(options, "inference", weights_of(inputs) if options.freeze else {}),
         partition_fn=partition,
         decompositions=decompositions(),
     )(module, inputs)

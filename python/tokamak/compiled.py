@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
+import html
 import json
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from . import _ext
-from .engine import engine
+from .engine import cache_folder, engine
 from .importer.graph import Importer, Refusal
 from .options import Options
+
+log = logging.getLogger("tokamak")
+
+CHANGES = 3  # a frozen weight that changed this often is read as an ordinary input from then on
 
 
 @dataclasses.dataclass
 class CompiledGraph:
+    """What compiling one graph gave. `plan` is what AOTAutograd calls."""
+
     name: str
     plan: _ext.Plan
     executables: list[_ext.Executable]
     refusals: list[Refusal]
+    steps: int
 
     @property
     def kernels(self) -> int:
@@ -29,6 +44,7 @@ class CompiledGraph:
         return {
             "name": self.name,
             "kernels": self.kernels,
+            "steps": self.steps,
             "segments": [json.loads(e.json()) for e in self.executables],
             "calls": [dataclasses.asdict(r) for r in self.refusals],
         }
@@ -40,24 +56,118 @@ class CompiledGraph:
         return "\n".join(lines)
 
     def html(self) -> str:
-        return "\n".join(e.html() for e in self.executables)
+        """One page: what ATen runs, and each segment's own page inside."""
+        rows = "".join(
+            f"<tr><td>{html.escape(r.node)}</td><td>{html.escape(r.op)}</td><td>{html.escape(r.reason)}</td></tr>"
+            for r in self.refusals)
+        calls = f"<table><tr><th>node</th><th>run by ATen</th><th>why</th></tr>{rows}</table>" if rows else ""
+        parts = "".join(
+            f'<iframe style="width:100%;height:90vh;border:1px solid #ccc" srcdoc="{html.escape(e.html())}"></iframe>'
+            for e in self.executables)
+        title = f"{self.name}: {len(self.executables)} segments, {self.kernels} kernels, {len(self.refusals)} calls"
+        return f"<h2>{html.escape(title)}</h2>{calls}{parts}"
 
 
-def compile_graph(module: torch.fx.GraphModule, inputs: list[Any], options: Options, kind: str) -> CompiledGraph:
+def compile_graph(module: torch.fx.GraphModule, inputs: list[Any], options: Options, kind: str,
+                  weights: dict[int, torch.Tensor] | None = None) -> CompiledGraph:
+    """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
-    importer = Importer(module, kind)
-    importer.run()
-    shared = engine(options.cache)
+    if weights:
+        return Frozen(lambda taken: compile_once(module, inputs, options, kind, taken), weights).compiled
+    return compile_once(module, inputs, options, kind, {})
+
+
+def compile_once(module: torch.fx.GraphModule, inputs: list[Any], options: Options, kind: str,
+                 frozen: dict[int, torch.Tensor]) -> CompiledGraph:
+    banned: dict[torch.fx.Node, str] = {}
+    while True:
+        importer = Importer(module, kind, frozen, banned)
+        importer.run()
+        for problem in importer.problems:
+            complain(options, problem)
+        try:
+            return assemble(importer, len(inputs), options, kind)
+        except RegionFailed as failure:
+            complain(options, failure.message)
+            banned.update(dict.fromkeys(failure.nodes, failure.reason))
+
+
+class RegionFailed(Exception):
+    def __init__(self, nodes: list[torch.fx.Node], reason: str, message: str):
+        super().__init__(message)
+        self.nodes, self.reason, self.message = nodes, reason, message
+
+
+def assemble(importer: Importer, count: int, options: Options, kind: str) -> CompiledGraph:
     steps, executables = [], []
     for level in range(max([-1, *importer.segments, *importer.before, *importer.after]) + 1):
         steps += importer.before.get(level, [])
         if importer.writes.get(level):
-            executable = shared.compile(
-                importer.segments[level].graph, importer.hints, eager_rounding=options.precision == "eager",
-                use_cache=options.cache)
+            executable = compile_segment(importer, level, options)
             executables.append(executable)
             steps.append(("run", executable, importer.reads[level], importer.writes[level]))
         steps += importer.after.get(level, [])
-    count = len(inputs)
     plan = _ext.Plan(importer.values, count, steps, importer.outputs, importer.constants)
-    return CompiledGraph(kind, plan, executables, importer.refusals)
+    return CompiledGraph(kind, plan, executables, importer.refusals, len(steps))
+
+
+def compile_segment(importer: Importer, level: int, options: Options) -> _ext.Executable:
+    graph = importer.segments[level].graph
+    try:
+        return engine(options.cache).compile(
+            graph, importer.hints, eager_rounding=options.precision == "eager", use_cache=options.cache)
+    except (_ext.Error, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        path = save_repro(graph.text())
+        message = f"tokamak could not compile a region ({reason}); ATen runs it. To see it again: tokamak repro {path}"
+        raise RegionFailed(importer.lowered[level], f"its region failed to compile: {reason}", message) from error
+
+
+def save_repro(text: str) -> str:
+    folder = os.path.join(cache_folder(), "repro")
+    path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:12] + ".tk")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+    except OSError as error:
+        return f"(the program could not be saved: {error})"
+    return path
+
+
+@functools.cache
+def warn_once(message: str) -> None:
+    warnings.warn(message, stacklevel=2)
+
+
+def complain(options: Options, message: str) -> None:
+    if options.fallback == "error":
+        raise _ext.Error(message)
+    log.info(message)
+    if options.fallback == "warn":
+        warn_once(message)
+
+
+class Frozen:
+    """Weights taken as constants. When one changes the graph is compiled anew; those that keep changing become inputs."""
+
+    def __init__(self, compile: Callable[[dict[int, torch.Tensor]], CompiledGraph], weights: dict[int, torch.Tensor]):
+        self.compile = compile
+        self.changes = dict.fromkeys(weights, 0)
+        self.lock = threading.Lock()
+        self.take(weights)
+
+    def take(self, weights: dict[int, torch.Tensor]) -> None:
+        self.seen = {i: (t._version, t.data_ptr()) for i, t in weights.items()}
+        self.compiled = self.compile(weights)
+        self.compiled.plan.guard([(i, *seen) for i, seen in self.seen.items()], self.changed)
+
+    def changed(self, args: list[Any]) -> Any:
+        with self.lock:
+            stale = [i for i, seen in self.seen.items() if (args[i]._version, args[i].data_ptr()) != seen]
+            for i in stale:
+                self.changes[i] += 1
+            if stale:
+                self.take({i: args[i] for i in self.seen if self.changes[i] < CHANGES})
+            plan = self.compiled.plan
+        return plan(args)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
 import os
 from typing import Any
 
 import torch
+
+
+STYLE = "body{font:14px sans-serif;margin:1em}td,th{text-align:left;padding:2px 12px 2px 0}"
 
 
 @dataclasses.dataclass
@@ -32,7 +34,8 @@ class Explanation:
         return {"kernels": self.kernels, "calls": self.calls, "graphs": [g.json() for g in self.graphs]}
 
     def html(self) -> str:
-        return "\n".join(g.html() for g in self.graphs) or "<p>No graph was compiled.</p>"
+        body = "".join(g.html() for g in self.graphs) or "<p>No graph was compiled.</p>"
+        return f"<!doctype html><meta charset=utf-8><title>Tokamak</title><style>{STYLE}</style>{body}"
 
     def save(self, path: str | os.PathLike) -> None:
         text = json.dumps(self.json(), indent=1) if str(path).endswith(".json") else self.html()
@@ -43,11 +46,15 @@ class Explanation:
         return "\n\n".join(g.table() for g in self.graphs) or "No graph was compiled."
 
 
-def explain(model: Any, *args: Any, **kwargs: Any) -> Explanation:
-    """Compiles `model` for these inputs, runs it once, and tells what was decided."""
+def explain(model: Any, *args: Any, options: dict[str, Any] | None = None, **kwargs: Any) -> Explanation:
+    """Compiles `model` for these inputs, runs it once, and tells what was decided.
+
+    Backward graphs are told of as well if the caller runs them: use `tokamak.backend.recording()` around both.
+    """
     from . import backend
 
+    model = getattr(model, "_orig_mod", model)
     with backend.recording() as graphs:
         torch._dynamo.reset()
-        torch.compile(model, backend="tokamak")(*args, **kwargs)
+        torch.compile(model, backend="tokamak", options=options)(*args, **kwargs)
     return Explanation(graphs)

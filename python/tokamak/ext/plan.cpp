@@ -10,6 +10,9 @@
 /// (None: as they are). With `axis` at least 0 the input is no data but the extent of that axis; with -2 it is a Python
 /// integer; both reach the executable as an empty tensor of shape [n, 0].
 
+/// `plan.guard([(argument, version, address), ...], changed)`: before a call, tensors taken as constants are looked at;
+/// if one has another version or address, `changed(arguments)` answers the call.
+
 #include "executable.h"
 #include "runtime/executable.h"
 #include "tensors.h"
@@ -41,11 +44,20 @@ struct Step {
   std::vector<int> drops;
 };
 
+/// An argument whose contents were taken as a constant.
+struct Guard {
+  int value = 0;
+  int64_t version = 0;
+  const void* address = nullptr;
+};
+
 struct PlanData {
   int valueCount = 0, inputCount = 0;
   std::vector<Step> steps;
   std::vector<Ref> outputs;
   std::vector<std::pair<int, Ref>> constants;
+  std::vector<Guard> guards;
+  Ref changed;
   std::vector<int> unread;  // arguments that no step and no output needs
 };
 using PlanBox = Boxed<PlanData>;
@@ -243,12 +255,39 @@ void runStep(const Step& step, std::vector<Ref>& values) {
   for (const int value : step.drops) values[static_cast<size_t>(value)] = Ref();
 }
 
+bool holds(const Guard& guard, PyObject* list) {
+  static PyObject* const name = PyUnicode_InternFromString("_version");
+  PyObject* tensor = PyList_GetItem(list, guard.value);
+  check(tensor != nullptr);
+  const Ref version = owned(PyObject_GetAttr(tensor, name));
+  if (toInt(version.get()) != guard.version) return false;
+  const Borrowed in = borrow(tensor);
+  return static_cast<const std::byte*>(in.tensor.data) + in.tensor.byteOffset == guard.address;
+}
+
+PyObject* guard(PyObject* self, PyObject* args) {
+  return guarded([&] {
+    PlanData& plan = PlanBox::of(self);
+    PyObject *list = nullptr, *changed = nullptr;
+    check(PyArg_ParseTuple(args, "OO", &list, &changed));
+    for (const Ref& item : itemsOf(list)) {
+      const auto fields = itemsOf(item.get());
+      plan.guards.push_back({static_cast<int>(toInt(fields.at(0).get())), toInt(fields.at(1).get()),
+                             PyLong_AsVoidPtr(fields.at(2).get())});
+    }
+    plan.changed = Ref::borrow(changed);
+    return Ref::borrow(Py_None);
+  });
+}
+
 PyObject* call(PyObject* self, PyObject* args, PyObject*) {
   return guarded([&] {
     const PlanData& plan = PlanBox::of(self);
     PyObject* list = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : nullptr;
     if (!list || !PyList_Check(list) || PyList_Size(list) != plan.inputCount)
       raise(PyExc_TypeError, "tokamak: a plan is called with one list of " + std::to_string(plan.inputCount) + " arguments");
+    for (const Guard& taken : plan.guards)
+      if (!holds(taken, list)) return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list, nullptr));
     std::vector<Ref> values = itemsOf(list);
     check(PyList_SetSlice(list, 0, plan.inputCount, nullptr) == 0);  // the plan alone holds them now
     values.resize(static_cast<size_t>(plan.valueCount));
@@ -270,6 +309,9 @@ PyObject* createSlot(PyTypeObject* type, PyObject* args, PyObject*) {
   });
 }
 
+PyMethodDef planMethods[] = {
+    {"guard", guard, METH_VARARGS, "guard([(argument, version, address), ...], changed)"}, {}};
+
 PyObject* slotText(PyObject* self) { return PyUnicode_FromFormat("Slot(%d)", SlotBox::of(self).index); }
 
 }  // namespace
@@ -284,6 +326,7 @@ void addPlan(PyObject* module) {
   PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(&create)},
                          {Py_tp_dealloc, reinterpret_cast<void*>(&PlanBox::dealloc)},
                          {Py_tp_call, reinterpret_cast<void*>(&call)},
+                         {Py_tp_methods, planMethods},
                          {}};
   PyType_Spec spec{"tokamak._ext.Plan", sizeof(PlanBox), 0, Py_TPFLAGS_DEFAULT, slots};
   types().plan = addType(module, spec, "Plan");

@@ -70,9 +70,14 @@ class Refusal:
 
 
 class Importer:
-    def __init__(self, module: GraphModule, name: str, frozen: dict[int, torch.Tensor] | None = None):
+    """Reads one graph. `frozen` are arguments to take as constants, `banned` nodes that ATen must run, and why."""
+
+    def __init__(self, module: GraphModule, name: str, frozen: dict[int, torch.Tensor] | None = None,
+                 banned: dict[Node, str] | None = None):
         self.module, self.name = module, name
-        self.frozen = frozen or {}
+        self.frozen, self.banned = frozen or {}, banned or {}
+        self.lowered: dict[int, list[Node]] = {}
+        self.problems: list[str] = []  # lowerings that broke
         self.entries: dict[Node, Entry] = {}
         self.segments: dict[int, Segment] = {}
         self.reads: dict[int, list[tuple[int, list[int] | None, int]]] = {}  # inputs of each segment
@@ -153,6 +158,9 @@ class Importer:
             return self.call(node, fake, str(why))
         except _ext.Error as error:
             return self.call(node, fake, str(error).splitlines()[0])
+        except Exception as error:  # a fault of a lowering costs speed, not the user's program
+            self.problems.append(f"tokamak's lowering of {node.target} failed ({error!r}); ATen runs it")
+            return self.call(node, fake, f"its lowering failed: {error!r}")
 
     # Ours
 
@@ -160,6 +168,8 @@ class Importer:
         lowering = registry.find(node.target)
         if lowering is None:
             raise Unsupported("there is no lowering for it")
+        if node in self.banned:
+            raise Unsupported(self.banned[node])
         for leaf in leaves(fake):
             if isinstance(leaf, torch.Tensor):
                 why_not(leaf)
@@ -172,6 +182,7 @@ class Importer:
         call_args = torch.fx.map_arg(node.args, lambda n: self.operand(n, level))
         call_kwargs = torch.fx.map_arg(node.kwargs, lambda n: self.operand(n, level))
         result = lowering.function(context, *call_args, **call_kwargs)
+        self.lowered.setdefault(level, []).append(node)
         if isinstance(result, (list, tuple)):
             parts = [self.result(f, level, v, node) if v is not None else Entry(f) for f, v in zip(fake, result, strict=True)]
             return Entry(fake, level, node=node, parts=parts)
