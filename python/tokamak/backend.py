@@ -24,7 +24,16 @@ _local = threading.local()
 
 KEPT_WHOLE = (
     aten.native_layer_norm, aten.native_group_norm, aten.native_dropout, aten.addmm, aten.convolution, aten._softmax,
-    aten._log_softmax, aten.silu, aten._scaled_dot_product_flash_attention_for_cpu,
+    aten._log_softmax, aten._scaled_dot_product_flash_attention_for_cpu,
+    aten.native_layer_norm_backward, aten.native_group_norm_backward, aten.native_batch_norm_backward,
+    aten._softmax_backward_data, aten._log_softmax_backward_data, aten.logsumexp, aten.std, aten.all,
+    aten.silu, aten.mish, aten.hardswish, aten.hardsigmoid, aten.softplus, aten.threshold, aten.hardshrink,
+    aten.softshrink, aten._prelu_kernel, aten.log_sigmoid_forward, aten.sigmoid_backward, aten.tanh_backward,
+    aten.silu_backward, aten.gelu_backward, aten.mish_backward, aten.hardswish_backward, aten.hardsigmoid_backward,
+    aten.hardtanh_backward, aten.threshold_backward, aten.leaky_relu_backward, aten._prelu_kernel_backward,
+    aten.elu_backward, aten.softplus_backward, aten.log_sigmoid_backward, aten.frac, aten.addcmul, aten.addcdiv,
+    aten.lerp, aten.logaddexp, aten.logaddexp2, aten.xlogy, aten.special_xlog1py, aten.special_entr, aten.sinc,
+    aten.logit, aten.logit_backward, aten.heaviside, aten.nan_to_num, aten.isfinite,
 )  # fmt: skip
 """Ops that are ours, or ATen's, as a whole: the table of decompositions must not take them apart."""
 

@@ -1,52 +1,33 @@
-"""Elementwise ops, with torch's type promotion."""
+"""Elementwise ops that have one counterpart in docs/ir.md, with torch's type promotion."""
 
 from __future__ import annotations
 
-import torch
-from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
-from torch._prims_common import elementwise_dtypes
+from typing import Any
 
-from .registry import Context, Extent, Unsupported, Value, lowers
+import torch
+
+from tokamak.importer.segment import HALVES, INTEGERS
+
+from .algebra import Expr, finish, formula, operand
+from .registry import Context, Extent, Unsupported, Value, dtype_name, lowers
 
 aten = torch.ops.aten
-
-
-def compute_dtype(c: Context, *operands) -> str:
-    """The dtype that torch promotes these arguments of the node to."""
-    from tokamak.importer.graph import DTYPES
-
-    dtype = torch.result_type(*operands) if len(operands) == 2 else elementwise_dtypes(*operands, type_promotion_kind=KIND.DEFAULT)[1]
-    if dtype not in DTYPES:
-        raise Unsupported(f"it computes in {dtype}")
-    return DTYPES[dtype]
-
-
-def as_dtype(c: Context, x, dtype: str):
-    """A value cast; a number as it is."""
-    if isinstance(x, Extent):
-        raise Unsupported("a size is an operand")
-    return c.b.cast(x, dtype) if isinstance(x, Value) else x
-
-
-def widened(c: Context, x: Value) -> Value:
-    """Halves in f32, as eager computes inside one op."""
-    return c.b.cast(x, "f32", True) if x.dtype in ("f16", "bf16") else x
-
-
-def narrowed(c: Context, x: Value, dtype: str) -> Value:
-    return c.b.cast(x, dtype, True) if dtype in ("f16", "bf16") and x.dtype == "f32" else x
-
-
-def finish(c: Context, x: Value) -> Value:
-    """The result in the node's shape and dtype."""
-    return c.b.broadcast_to(c.b.cast(x, c.dtype), c.shape)
-
+prims = torch.ops.prims
 
 FLOAT_UNARY = (
     "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh "
     "atanh erf erfc sigmoid"
 ).split()
-SAME_UNARY = "neg abs floor ceil trunc".split()
+SAME_UNARY = "neg abs sign floor ceil round trunc bitwise_not".split()
+MNEMONICS = {"bitwise_not": "bitnot", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor",
+             "bitwise_left_shift": "shl", "bitwise_right_shift": "shr", "maximum": "max", "minimum": "min",
+             "remainder": "rem"}  # fmt: skip
+
+
+def overloads(packet: str, *names: str) -> list[Any]:
+    found = getattr(aten, packet)
+    return [getattr(found, n) for n in names if n in found.overloads()]
+
 
 for _name in FLOAT_UNARY:
 
@@ -58,63 +39,131 @@ for _name in FLOAT_UNARY:
 for _name in SAME_UNARY:
 
     @lowers(getattr(aten, _name).default)
-    def same_unary(c: Context, x: Value, _kind: str = _name) -> Value:
-        return x if x.dtype == "bool" and _kind == "abs" else c.b.unary(_kind, x)
+    def same_unary(c: Context, x: Value, _kind: str = MNEMONICS.get(_name, _name)) -> Value:
+        whole = not x.floating and _kind in ("floor", "ceil", "round", "trunc")
+        return x if whole or (x.dtype == "bool" and _kind in ("abs", "sign")) else c.b.unary(_kind, x)
 
 
-BINARY = {"add": "add", "sub": "sub", "mul": "mul"}
+for _name in ("isnan", "isinf", "isfinite", "logical_not"):
+
+    @lowers(getattr(aten, _name).default)
+    def predicate(c: Context, x: Value, _kind: str = _name) -> Value:
+        if _kind != "logical_not" and not x.floating:
+            return c.b.full(_kind == "isfinite", "bool", c.shape)
+        return c.b.unary(_kind, x)
 
 
-def arithmetic(c: Context, kind: str, x, y, alpha=1) -> Value:
+@lowers(aten.signbit.default)
+def signbit(c: Context, x: Value) -> Value:
+    if x.floating:
+        raise Unsupported("the sign of a NaN and of zero is not a number's")
+    return c.b.full(False, "bool", c.shape) if x.dtype in ("bool", "u8") else c.b.binary("lt", x, 0)
+
+
+# Two operands
+
+
+def arithmetic(c: Context, kind: str, x: Any, y: Any, alpha: Any = 1) -> Value:
+    """x kind (alpha y), both in the result's dtype; rounded once."""
+    if isinstance(alpha, Extent):
+        raise Unsupported("alpha is a size")
     dtype = c.dtype
-    x, y = as_dtype(c, x, dtype), as_dtype(c, y, dtype)
+    direct = alpha == 1 and all(isinstance(v, Value) and v.dtype == dtype for v in (x, y))
+    x, y = (v if direct else operand(c, v, dtype) for v in (x, y))
     if alpha != 1:
-        if isinstance(alpha, Extent):
-            raise Unsupported("alpha is a size")
-        half = dtype in ("f16", "bf16")
-        if half:  # one op in eager: nothing is rounded between the product and the sum
-            x = c.b.cast(x, "f32", True) if isinstance(x, Value) else x
-            y = c.b.cast(y, "f32", True) if isinstance(y, Value) else y
         y = c.b.mul(y, alpha) if isinstance(y, Value) else y * alpha
-        out = c.b.binary(kind, x, y)
-        return c.b.cast(out, dtype, True) if half else out
-    return c.b.binary(kind, x, y)
+    return finish(c, c.b.binary(kind, x, y))
 
 
 for _name in ("add", "sub"):
 
-    @lowers(getattr(aten, _name).Tensor, getattr(aten, _name).Scalar)
-    def add_sub(c: Context, x, y, alpha=1, *, _kind: str = _name, **kw) -> Value:
-        alpha = kw.pop("alpha", alpha)
-        return finish(c, arithmetic(c, _kind, x, y, alpha))
+    @lowers(*overloads(_name, "Tensor", "Scalar"))
+    def add_sub(c: Context, x: Any, y: Any, alpha: Any = 1, _kind: str = _name) -> Value:
+        return arithmetic(c, _kind, x, y, alpha)
 
 
-@lowers(aten.mul.Tensor, aten.mul.Scalar)
-def mul(c: Context, x, y) -> Value:
-    return finish(c, arithmetic(c, "mul", x, y))
+@lowers(*overloads("rsub", "Tensor", "Scalar"))
+def rsub(c: Context, x: Any, y: Any, alpha: Any = 1) -> Value:
+    return arithmetic(c, "sub", y, x, alpha)
 
 
-@lowers(aten.div.Tensor, aten.div.Scalar)
-def div(c: Context, x, y) -> Value:
-    return finish(c, arithmetic(c, "div", x, y))
+for _name in ("mul", "maximum", "minimum", "remainder", "fmod", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor",
+              "bitwise_left_shift", "bitwise_right_shift"):  # fmt: skip
+
+    @lowers(*overloads(_name, "default", "Tensor", "Scalar", "Scalar_Tensor", "Tensor_Scalar"))
+    def binary(c: Context, x: Any, y: Any, _kind: str = MNEMONICS.get(_name, _name)) -> Value:
+        return arithmetic(c, _kind, x, y)
 
 
-@lowers(aten.maximum.default)
-def maximum(c: Context, x: Value, y: Value) -> Value:
-    return finish(c, arithmetic(c, "max", x, y))
+for _packet in (aten.__lshift__, aten.__rshift__):
+
+    @lowers(_packet.Tensor, _packet.Scalar)
+    def shift(c: Context, x: Any, y: Any, _kind: str = "shl" if _packet is aten.__lshift__ else "shr") -> Value:
+        if c.dtype not in INTEGERS:
+            raise Unsupported("a shift of floats")
+        return arithmetic(c, _kind, x, y)
 
 
-@lowers(aten.minimum.default)
-def minimum(c: Context, x: Value, y: Value) -> Value:
-    return finish(c, arithmetic(c, "min", x, y))
+@lowers(aten.div.Tensor, aten.div.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode)
+def div(c: Context, x: Any, y: Any, rounding_mode: str | None = None) -> Value:
+    if rounding_mode == "floor":
+        return arithmetic(c, "floordiv", x, y)
+    if rounding_mode is None or c.dtype in INTEGERS:
+        return arithmetic(c, "div", x, y)
+    dtype = c.dtype
+    return finish(c, c.b.unary("trunc", c.b.binary("div", operand(c, x, dtype), operand(c, y, dtype))))
+
+
+@lowers(aten.pow.Tensor_Tensor, aten.pow.Scalar)
+def pow(c: Context, x: Any, y: Any) -> Value:
+    return arithmetic(c, "pow", x, y)
+
+
+POWERS = {
+    2.0: lambda x: x * x, 3.0: lambda x: x * x * x, 0.5: lambda x: x.sqrt(), -0.5: lambda x: x.rsqrt(),
+    -1.0: lambda x: x.reciprocal(), -2.0: lambda x: (x * x).reciprocal(),
+}  # fmt: skip
+"""Exponents that ATen has its own code for: the root of -0.0 and of -inf shows the difference."""
+
+
+@lowers(aten.pow.Tensor_Scalar)
+def pow_scalar(c: Context, x: Value, y: Any) -> Value:
+    if isinstance(y, Extent):
+        raise Unsupported("a size is an operand")
+    if y == 0 or y == 1:
+        return finish(c, c.b.full(1, c.dtype, c.shape) if y == 0 else operand(c, x, c.dtype))
+    special = POWERS.get(float(y))
+    base = operand(c, x, c.dtype)
+    if special is not None and (base.floating or y > 0):
+        return finish(c, special(Expr(c.b, base)).value)
+    return finish(c, c.b.binary("pow", base, y))
+
+
+# Comparisons and logic
+
+
+def exactly(c: Context, x: Any, dtype: str) -> Any:
+    """An operand rounded to the dtype, as torch does before it compares."""
+    if isinstance(x, Extent):
+        raise Unsupported("a size is an operand")
+    if isinstance(x, Value):
+        return c.b.cast(x, dtype)
+    return torch.tensor(x, dtype=torch.float16 if dtype == "f16" else torch.bfloat16).item() if dtype in HALVES else x
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
     @lowers(getattr(aten, _name).Tensor, getattr(aten, _name).Scalar)
-    def compare(c: Context, x, y, _kind: str = _name) -> Value:
-        dtype = compute_dtype(c, *c.fake_args()[:2])
-        return finish(c, c.b.binary(_kind, as_dtype(c, x, dtype), as_dtype(c, y, dtype)))
+    def compare(c: Context, x: Any, y: Any, _kind: str = _name) -> Value:
+        dtype = dtype_name(torch.result_type(*c.fake_args()[:2]))
+        return finish(c, c.b.binary(_kind, exactly(c, x, dtype), exactly(c, y, dtype)))
+
+
+for _name in ("and", "or", "xor"):
+
+    @lowers(getattr(aten, f"logical_{_name}").default)
+    def logical(c: Context, x: Value, y: Value, _kind: str = _name) -> Value:
+        return finish(c, c.b.binary(_kind, c.b.cast(x, "bool"), c.b.cast(y, "bool")))
 
 
 @lowers(aten.where.self)
@@ -123,31 +172,38 @@ def where(c: Context, condition: Value, x: Value, y: Value) -> Value:
     return finish(c, c.b.select(c.b.cast(condition, "bool"), c.b.cast(x, dtype), c.b.cast(y, dtype)))
 
 
-@lowers(aten.relu.default)
-def relu(c: Context, x: Value) -> Value:
-    return x if x.dtype == "bool" else c.b.op("relu", [x])
+@lowers(aten.clamp.default, aten.clamp.Tensor)
+def clamp(c: Context, x: Value, min: Any = None, max: Any = None) -> Value:
+    out = operand(c, x, c.dtype)
+    for kind, bound in (("max", min), ("min", max)):
+        if bound is not None:
+            out = c.b.binary(kind, out, operand(c, bound, c.dtype))
+    return finish(c, out)
 
 
-@lowers(aten.gelu.default)
-def gelu(c: Context, x: Value, approximate: str = "none") -> Value:
-    return c.b.op("gelu_tanh" if approximate == "tanh" else "gelu", [x])
+@formula(aten.fmax.default)
+def fmax(x: Expr, y: Expr) -> Expr:
+    return x.ne(x).where(y, y.ne(y).where(x, x.max(y)))
 
 
-@lowers(aten.silu.default)
-def silu(c: Context, x: Value) -> Value:
-    return c.b.op("silu", [x])
+@formula(aten.fmin.default)
+def fmin(x: Expr, y: Expr) -> Expr:
+    return x.ne(x).where(y, y.ne(y).where(x, x.min(y)))
 
 
-@lowers(aten._to_copy.default)
-def to_copy(c: Context, x: Value, **kw) -> Value:
+# Copies
+
+
+@lowers(aten._to_copy.default, prims.convert_element_type.default)
+def convert(c: Context, x: Value, *args: Any, **kwargs: Any) -> Value:
     return c.b.cast(x, c.dtype)
 
 
-@lowers(torch.ops.prims.convert_element_type.default)
-def convert(c: Context, x: Value, dtype) -> Value:
-    return c.b.cast(x, c.dtype)
-
-
-@lowers(aten.clone.default)
-def clone(c: Context, x: Value, memory_format=None) -> Value:
+@lowers(aten.clone.default, aten.lift_fresh_copy.default, aten.contiguous.default, prims.clone.default)
+def copied(c: Context, x: Value, **kwargs: Any) -> Value:
     return x
+
+
+@lowers(aten.copy.default)
+def copy(c: Context, target: Value, x: Value, non_blocking: bool = False) -> Value:
+    return c.b.broadcast_to(c.b.cast(x, c.dtype), c.shape)

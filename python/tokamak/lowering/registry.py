@@ -22,9 +22,11 @@ import torch
 from tokamak.importer.dims import Dim, Unsupported, shape_of
 from tokamak.importer.segment import Segment, Value
 
-FAMILIES = ("pointwise", "reductions", "shapes", "products")
+FAMILIES = (
+    "pointwise", "formulas", "activations", "fills", "reductions", "scans", "norms", "random", "shapes", "products",
+)  # fmt: skip
 
-__all__ = ["Context", "Extent", "Lowering", "Unsupported", "Value", "find", "lowers", "table"]
+__all__ = ["Context", "Extent", "Lowering", "Unsupported", "Value", "dtype_name", "find", "lowers", "table"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +67,15 @@ def find(target: Any) -> Lowering | None:
     return table().get(target)
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    """The dtype in docs/ir.md's words."""
+    from tokamak.importer.graph import DTYPES
+
+    if dtype not in DTYPES:
+        raise Unsupported(f"it computes in {str(dtype).removeprefix('torch.')}")
+    return DTYPES[dtype]
+
+
 class Context:
     """What a lowering may look at beside its operands."""
 
@@ -73,13 +84,15 @@ class Context:
 
     @property
     def dtype(self) -> str:
-        from tokamak.importer.graph import DTYPES
-
-        return DTYPES[self.fake.dtype]
+        return dtype_name(self.fake.dtype)
 
     @property
     def shape(self) -> tuple[Dim, ...]:
         return shape_of(self.fake)
+
+    def type_of(self, fake: torch.Tensor) -> tuple[str, tuple[Dim, ...]]:
+        """The dtype and shape of one of several results."""
+        return dtype_name(fake.dtype), shape_of(fake)
 
     def fake_args(self) -> list[Any]:
         """The node's arguments with fake tensors for nodes, for torch's own rules of promotion."""

@@ -41,10 +41,3 @@ def transpose(c: Context, x: Value, a: int, b: int) -> Value:
 @lowers(aten.expand.default)
 def expand(c: Context, x: Value, size, implicit: bool = False) -> Value:
     return c.b.broadcast_to(x, c.shape)
-
-
-@lowers(aten.full.default, aten.full_like.default, free=True)
-def full(c: Context, shape, value, **kw) -> Value:
-    if isinstance(value, (Extent, complex)):
-        raise Unsupported("the value is a size or complex")
-    return c.b.full(value, c.dtype, c.shape)

@@ -1,0 +1,168 @@
+"""Normalisations and their derivatives.
+
+All are one formula with other axes: y = (x - mean) rstd weight + bias, where the statistics are over some axes of x and
+the parameters lie along others. Halves are computed with in f32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tokamak.importer.segment import product
+
+from .algebra import Expr, rounded, widened
+from .registry import Context, Unsupported, Value, lowers
+
+aten = torch.ops.aten
+
+
+def expr(c: Context, x: Value | None) -> Expr | None:
+    return None if x is None else Expr(c.b, widened(c, x))
+
+
+def result(c: Context, x: Expr, index: int) -> Value:
+    """The index-th result of the node, in its dtype and shape."""
+    dtype, shape = c.type_of(c.fake[index])
+    return c.b.reshape(rounded(c, x.value, dtype), shape)
+
+
+def statistics(x: Expr, axes: list[int], eps: float) -> tuple[Expr, Expr]:
+    return x.fold("mean", axes), (x.fold("var", axes) + eps).rsqrt()
+
+
+def affine(x: Expr, weight: Expr | None, bias: Expr | None, shape: Any) -> Expr:
+    """x weight + bias, whose elements lie along axes that `shape` (1 elsewhere) says."""
+    if weight is not None:
+        x = x * weight.reshape(shape)
+    return x if bias is None else x + bias.reshape(shape)
+
+
+def input_gradient(grad: Expr, normal: Expr, rstd: Expr, axes: list[int]) -> Expr:
+    """Of x, given that of the normalised x."""
+    return rstd * (grad - grad.fold("mean", axes) - normal * (grad * normal).fold("mean", axes))
+
+
+def parameter_gradients(c: Context, grad: Expr, normal: Expr, axes: list[int], mask: Any) -> list[Value | None]:
+    """Of weight and bias: results 1 and 2, folded over the axes that they do not have."""
+    wanted = [(1, lambda: grad * normal), (2, lambda: grad)]
+    return [result(c, of().fold("sum", axes), i) if mask[i] else None for i, of in wanted]
+
+
+# Layer norm: the last axes
+
+
+@lowers(aten.native_layer_norm.default)
+def layer_norm(c: Context, x: Value, shape: Any, weight: Value | None, bias: Value | None, eps: float) -> tuple:
+    axes = list(range(x.rank - len(shape), x.rank))
+    wide = expr(c, x)
+    mean, rstd = statistics(wide, axes, eps)
+    y = affine((wide - mean) * rstd, expr(c, weight), expr(c, bias), x.shape[axes[0] :])
+    return result(c, y, 0), result(c, mean, 1), result(c, rstd, 2)
+
+
+@lowers(aten.native_layer_norm_backward.default)
+def layer_norm_backward(c: Context, grad: Value, x: Value, shape: Any, mean: Value, rstd: Value, weight: Value | None,
+                        bias: Value | None, mask: Any) -> tuple:  # fmt: skip
+    first = x.rank - len(shape)
+    outer, inner = list(range(first)), list(range(first, x.rank))
+    grad, rstd, weight = expr(c, grad), expr(c, rstd), expr(c, weight)
+    normal = (expr(c, x) - expr(c, mean)) * rstd
+    along = grad if weight is None else grad * weight.reshape(x.shape[first:])
+    dx = result(c, input_gradient(along, normal, rstd, inner), 0) if mask[0] else None
+    return dx, *parameter_gradients(c, grad, normal, outer, mask)
+
+
+# Group norm: each group of channels, as [N, G, C / G, rest]
+
+
+def grouped(x: Value, groups: int) -> tuple[list, list]:
+    """The shape [N, G, C / G, rest] of x, and that of the parameters in it."""
+    if not isinstance(x.shape[1], int):
+        raise Unsupported("the number of channels is symbolic")
+    channels = x.shape[1] // groups
+    return [x.shape[0], groups, channels, product(x.shape[2:])], [1, groups, channels, 1]
+
+
+@lowers(aten.native_group_norm.default)
+def group_norm(c: Context, x: Value, weight: Value | None, bias: Value | None, n: Any, channels: Any, rest: Any,
+               groups: int, eps: float) -> tuple:  # fmt: skip
+    shape, parameters = grouped(x, groups)
+    wide = expr(c, x).reshape(shape)
+    mean, rstd = statistics(wide, [2, 3], eps)
+    y = affine((wide - mean) * rstd, expr(c, weight), expr(c, bias), parameters)
+    return result(c, y, 0), result(c, mean, 1), result(c, rstd, 2)
+
+
+@lowers(aten.native_group_norm_backward.default)
+def group_norm_backward(c: Context, grad: Value, x: Value, mean: Value, rstd: Value, weight: Value | None, n: Any,
+                        channels: Any, rest: Any, groups: int, mask: Any) -> tuple:  # fmt: skip
+    shape, parameters = grouped(x, groups)
+    each = [shape[0], groups, 1, 1]
+    grad, rstd = expr(c, grad).reshape(shape), expr(c, rstd).reshape(each)
+    normal = (expr(c, x).reshape(shape) - expr(c, mean).reshape(each)) * rstd
+    along = affine(grad, expr(c, weight), None, parameters)
+    dx = result(c, input_gradient(along, normal, rstd, [2, 3]), 0) if mask[0] else None
+    return dx, *parameter_gradients(c, grad, normal, [0, 3], mask)
+
+
+# Batch norm: all axes but the channels
+
+
+def channels_of(x: Value) -> tuple[list[int], list]:
+    """The axes that the statistics fold, and the shape of what there is one of for each channel."""
+    if x.rank < 2:
+        raise Unsupported("there is no axis of channels")
+    return [a for a in range(x.rank) if a != 1], [x.shape[1] if a == 1 else 1 for a in range(x.rank)]
+
+
+def batch_norm(c: Context, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, var: Value | None,
+               training: bool, momentum: float, eps: float) -> list[Value]:  # fmt: skip
+    """The results y, saved mean and saved rstd (nothing in inference), and the running statistics after the call."""
+    axes, each = channels_of(x)
+    wide, weight, bias = expr(c, x), expr(c, weight), expr(c, bias)
+    if not training:
+        m, v = expr(c, mean).reshape(each), expr(c, var).reshape(each)
+        y = affine((wide - m) * (v + eps).rsqrt(), weight, bias, each)
+        none = [c.b.full(0, *c.type_of(f)) for f in c.fake[1:3]]
+        return [result(c, y, 0), *none, *[v for v in (mean, var) if v is not None]]
+    m, rstd = statistics(wide, axes, eps)
+    out = [result(c, affine((wide - m) * rstd, weight, bias, each), 0), result(c, m, 1), result(c, rstd, 2)]
+    if len(c.fake) > 3:
+        unbiased = wide.fold("var", axes, 1)
+        for i, running, now in ((3, mean, m), (4, var, unbiased)):
+            kept = expr(c, running) * (1 - momentum)
+            out.append(result(c, kept + now.reshape(kept.shape) * momentum, i))
+    return out
+
+
+@lowers(aten._native_batch_norm_legit_functional.default)
+def batch_norm_functional(c: Context, *args: Any) -> list[Value]:
+    return batch_norm(c, *args)
+
+
+@lowers(aten._native_batch_norm_legit.no_stats)
+def batch_norm_no_stats(c: Context, x: Value, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> list:
+    return batch_norm(c, x, weight, bias, None, None, True, momentum, eps)
+
+
+@lowers(aten._native_batch_norm_legit_no_training.default)
+def batch_norm_inference(c: Context, x: Value, weight: Any, bias: Any, mean: Value, var: Value, momentum: float,
+                         eps: float) -> list[Value]:  # fmt: skip
+    return batch_norm(c, x, weight, bias, mean, var, False, momentum, eps)[:3]
+
+
+@lowers(aten.native_batch_norm_backward.default)
+def batch_norm_backward(c: Context, grad: Value, x: Value, weight: Value | None, mean: Value | None, var: Value | None,
+                        save_mean: Value | None, save_rstd: Value | None, training: bool, eps: float, mask: Any) -> tuple:  # fmt: skip
+    axes, each = channels_of(x)
+    grad, weight = expr(c, grad), expr(c, weight)
+    if training:
+        m, rstd = expr(c, save_mean).reshape(each), expr(c, save_rstd).reshape(each)
+    else:
+        m, rstd = expr(c, mean).reshape(each), (expr(c, var).reshape(each) + eps).rsqrt()
+    normal = (expr(c, x) - m) * rstd
+    along = affine(grad, weight, None, each)
+    dx = (input_gradient(along, normal, rstd, axes) if training else along * rstd) if mask[0] else None
+    return None if dx is None else result(c, dx, 0), *parameter_gradients(c, grad, normal, axes, mask)
