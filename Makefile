@@ -34,7 +34,7 @@ bench: setup ## measure against a plain copy; writes build/bench.json
 	@build/release/bin/tokamak_bench --json build/bench.json $(BENCH_ARGS)
 
 fuzz: setup ## fuzz the parser, the pipeline and the vector math, for a bounded time
-	@scripts/build.sh fuzz all
+	@scripts/build.sh fuzz fuzzers
 	@scripts/build.sh release exhaustive_math
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
 

@@ -41,15 +41,27 @@ if(TOKAMAK_BENCH AND bench_sources)
   target_link_libraries(tokamak_bench PRIVATE tokamak_driver nlohmann_json::nlohmann_json)
 endif()
 
-# libFuzzer targets: each tests/fuzz/NAME_fuzz.cpp is a program.
-file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+# Random graphs, their inputs, the comparison of outputs and the shrinker: a library for whoever fuzzes.
+if(TOKAMAK_TESTS OR TOKAMAK_FUZZ)
+  set(random_graph_sources compare generator random_composite random_elementwise random_graph random_shape
+                           random_structured shrink)
+  list(TRANSFORM random_graph_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/fuzz/\\1.cpp")
+  add_library(tokamak_random_graph STATIC ${random_graph_sources})
+  target_include_directories(tokamak_random_graph PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(tokamak_random_graph PUBLIC tokamak_graph)
+endif()
+
+# libFuzzer targets: each tests/fuzz/NAME_fuzz.cpp is a program, all together `fuzzers`. What they reach is built with
+# the fuzzer's counters by the preset (fuzzer-no-link), or it would mutate blindly.
 if(TOKAMAK_FUZZ)
+  file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cpp)
+  add_custom_target(fuzzers)
   foreach(source ${fuzz_sources})
     cmake_path(GET source STEM name)
     add_executable(${name} ${source})
-    target_link_libraries(${name} PRIVATE tokamak_driver)
-    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${name} PRIVATE tokamak_driver tokamak_random_graph)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(fuzzers ${name})
   endforeach()
 endif()
 

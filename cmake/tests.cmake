@@ -1,13 +1,7 @@
 # Tests that span folders. Unit tests stand beside their sources and are found by tokamak_folder.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# Random graphs, their inputs, the comparison of outputs and the shrinker: a library for whoever fuzzes.
-set(random_graph_sources compare generator random_composite random_elementwise random_graph random_shape
-                         random_structured shrink)
-list(TRANSFORM random_graph_sources REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/fuzz/\\1.cpp")
-add_library(tokamak_random_graph STATIC ${random_graph_sources})
-target_include_directories(tokamak_random_graph PUBLIC ${PROJECT_SOURCE_DIR}/tests)
-target_link_libraries(tokamak_random_graph PUBLIC tokamak_graph)
+# Random graphs and the passes on them; the library is products.cmake's.
 add_executable(random_graph_test ${PROJECT_SOURCE_DIR}/tests/fuzz/random_graph_test.cpp)
 target_link_libraries(random_graph_test PRIVATE tokamak_random_graph GTest::gtest GTest::gtest_main)
 gtest_discover_tests(random_graph_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)

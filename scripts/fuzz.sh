@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs every libFuzzer target of build/fuzz/bin for FUZZ_SECONDS each; corpora grow under build/fuzz/corpus. A target's
-# dictionary or seeds, tests/fuzz/NAME.dict and tests/fuzz/seeds/NAME, are used where they exist. A crash leaves its
-# input under build/fuzz/crashes and fails.
+# Runs every libFuzzer target of build/fuzz/bin for FUZZ_SECONDS each; corpora grow under build/fuzz/corpus, from seeds in
+# tests/fuzz/seeds/NAME and, for those that read graphs, from the examples and the programs of tests/errors. A crash
+# leaves its input under build/fuzz/crashes and fails; a crash of an earlier run that is still there is tried first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-30}
@@ -12,9 +12,11 @@ for program in build/fuzz/bin/*_fuzz; do
   corpus=build/fuzz/corpus/$name crashes=build/fuzz/crashes/$name log=build/fuzz/$name.log
   mkdir -p "$corpus" "$crashes"
   arguments=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -artifact_prefix="$crashes/" -print_final_stats=1)
-  [[ -f tests/fuzz/$name.dict ]] && arguments+=(-dict="tests/fuzz/$name.dict")
-  seeds=("$corpus")
+  seeds=("$corpus" "$crashes")
   [[ -d tests/fuzz/seeds/$name ]] && seeds+=("tests/fuzz/seeds/$name")
+  case $name in
+    graph_text_fuzz | pipeline_fuzz) arguments+=(-dict=tests/fuzz/graph.dict) seeds+=(examples tests/errors) ;;
+  esac
   printf '%-28s ' "$name"
   if "$program" "${arguments[@]}" "${seeds[@]}" >"$log" 2>&1; then
     echo "ok, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") inputs in $seconds s"
