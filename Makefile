@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 CTEST = ctest --output-on-failure --progress -j $(JOBS)
 
-.PHONY: help setup build demo test bench fuzz golden lint format asan tsan install clean
+.PHONY: help setup build demo python test bench fuzz golden lint format asan tsan install clean
 
 help: ## this text
 	@echo "Tokamak: a tensor program goes in, a few fused kernels come out."
@@ -25,9 +25,13 @@ build: setup ## build the command line: build/bin/tokamak
 demo: build ## compile a transformer block, check it, time it, draw it
 	@scripts/demo.sh
 
+python: setup ## build the wheel into dist/ and install it into .venv
+	@scripts/wheel.sh
+
 test: setup ## build and run every test
 	@scripts/build.sh dev all
 	@cd build/dev && $(CTEST)
+	@PYTHONPATH=build/dev/python .venv/bin/python -m pytest -q -n $(JOBS) tests/python
 
 bench: setup ## measure against a plain copy; writes build/bench.json
 	@scripts/build.sh release tokamak_bench

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build_packages=(
-  cmake ninja-build ccache git g++ python3 python3-venv
+  cmake ninja-build ccache git g++ python3 python3-dev python3-venv
   clang-19 lld-19 llvm-19-dev libclang-rt-19-dev
   libfmt-dev libcli11-dev nlohmann-json3-dev libsqlite3-dev zlib1g-dev libzstd-dev
   libgtest-dev

@@ -118,12 +118,15 @@ def compile_segment(importer: Importer, level: int, options: Options) -> _ext.Ex
             graph, importer.hints, eager_rounding=options.precision == "eager", use_cache=options.cache)
     except (_ext.Error, RuntimeError) as error:
         reason = str(error).splitlines()[0]
-        path = save_repro(graph.text())
+        path = save_repro(graph.text(), importer.hints)
         message = f"tokamak could not compile a region ({reason}); ATen runs it. To see it again: tokamak repro {path}"
         raise RegionFailed(importer.lowered[level], f"its region failed to compile: {reason}", message) from error
 
 
-def save_repro(text: str) -> str:
+def save_repro(text: str, sizes: dict[str, int]) -> str:
+    """Saves a program with the sizes it was compiled for; returns its path."""
+    if sizes:
+        text = f"// sizes: {','.join(f'{name}={size}' for name, size in sizes.items())}\n{text}"
     folder = os.path.join(cache_folder(), "repro")
     path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:12] + ".tk")
     try:

@@ -95,14 +95,14 @@ void runJob(void* data) {
 
 }  // namespace
 
-ParallelHost::ParallelHost(int threads) : threads_(threads > 0 ? threads : std::max(1, omp_get_max_threads())) {
-  parallelFor = &ParallelHost::run;
-}
+ParallelHost::ParallelHost(int threads) : threads_(std::max(0, threads)) { parallelFor = &ParallelHost::run; }
+
+int ParallelHost::threads() const { return threads_ > 0 ? threads_ : std::max(1, omp_get_max_threads()); }
 
 void ParallelHost::run(const KernelHost* host, int64_t count, int64_t grain, int64_t scratchBytes, ParallelBody body,
                        void* environment) {
   if (count <= 0) return;
-  const int64_t most = static_cast<const ParallelHost*>(host)->threads_;
+  const int64_t most = static_cast<const ParallelHost*>(host)->threads();
   const int64_t threads = most == 1 ? 1 : std::min(most, count / std::max<int64_t>(1, grain));
   if (threads <= 1 || omp_get_level() > 0) return runPiece(0, count, scratchBytes, body, environment);
   Job job{count, scratchBytes, body, environment};

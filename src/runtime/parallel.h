@@ -16,14 +16,14 @@ namespace tokamak::runtime {
 /// so steady state allocates nothing. One object may serve any number of threads at once.
 class ParallelHost : public KernelHost {
  public:
-  /// `threads` <= 0: what OpenMP says (OMP_NUM_THREADS, the machine).
+  /// `threads` <= 0: what OpenMP says at each call (OMP_NUM_THREADS, the machine, torch.set_num_threads).
   explicit ParallelHost(int threads = 0);
-  int threads() const { return threads_; }
+  int threads() const;
 
  private:
   static void run(const KernelHost* host, int64_t count, int64_t grain, int64_t scratchBytes, ParallelBody body,
                   void* environment);
-  int threads_;
+  int threads_;  // 0: ask OpenMP
 };
 
 /// At least `bytes` of the calling thread's own memory, 64-byte aligned, valid until the same thread asks again; for

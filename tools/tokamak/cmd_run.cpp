@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
 
 #include "command.h"
@@ -144,7 +145,37 @@ Result<Outcome> run(const Options& options) {
   return close ? Outcome::done : Outcome::differs;
 }
 
+/// The sizes that a saved program was compiled for stand in its first line: `// sizes: M=128,N=64`.
+std::string savedSizes(const std::string& file) {
+  constexpr std::string_view mark = "// sizes: ";
+  std::ifstream in(file);
+  std::string line;
+  return std::getline(in, line) && line.starts_with(mark) ? line.substr(mark.size()) : "";
+}
+
+Result<Outcome> reproduce(Options options) {
+  if (options.inputs.dims.empty())
+    if (const std::string sizes = savedSizes(options.file); !sizes.empty()) options.inputs.dims = {sizes};
+  options.check = true;
+  options.compile.noCache = true;
+  return run(options);
+}
+
 }  // namespace
+
+Command addRepro(CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  options->inputs.seed = 0;
+  CLI::App* app = parent.add_subcommand("repro", "Compile a saved program again, run it and compare with the reference");
+  app->footer(
+      "torch.compile saves a region that failed to compile and names the file:\n"
+      "  tokamak repro ~/.cache/tokamak/repro/0123456789ab.tk");
+  app->add_option("file", options->file, "Graph file")->type_name("FILE.tk")->required();
+  options->inputs.addTo(*app);
+  app->add_flag("--json", options->json, "Print JSON");
+  options->compile.addTo(*app);
+  return {app, [options] { return reproduce(*options); }};
+}
 
 Command addRun(CLI::App& parent) {
   auto options = std::make_shared<Options>();

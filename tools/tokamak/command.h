@@ -23,6 +23,7 @@ struct Command {
 };
 
 Command addRun(CLI::App& parent);
+Command addRepro(CLI::App& parent);
 Command addExplain(CLI::App& parent);
 Command addOpt(CLI::App& parent);
 Command addBench(CLI::App& parent);
