@@ -72,7 +72,9 @@ def compiler(options: Options, kind: str, weights: dict[int, torch.Tensor] | Non
 
 def matching(weights: dict[int, torch.Tensor], inputs: list[Any]) -> dict[int, torch.Tensor]:
     """The weights that are still arguments at their places: AOTAutograd may merge inputs that share memory."""
-    same = all(i < len(inputs) and inputs[i].shape == t.shape and inputs[i].dtype == t.dtype for i, t in weights.items())
+    same = all(
+        i < len(inputs) and inputs[i].shape == t.shape and inputs[i].dtype == t.dtype for i, t in weights.items()
+    )
     return weights if same else {}
 
 

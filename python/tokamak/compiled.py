@@ -59,17 +59,24 @@ class CompiledGraph:
         """One page: what ATen runs, and each segment's own page inside."""
         rows = "".join(
             f"<tr><td>{html.escape(r.node)}</td><td>{html.escape(r.op)}</td><td>{html.escape(r.reason)}</td></tr>"
-            for r in self.refusals)
+            for r in self.refusals
+        )
         calls = f"<table><tr><th>node</th><th>run by ATen</th><th>why</th></tr>{rows}</table>" if rows else ""
         parts = "".join(
             f'<iframe style="width:100%;height:90vh;border:1px solid #ccc" srcdoc="{html.escape(e.html())}"></iframe>'
-            for e in self.executables)
+            for e in self.executables
+        )
         title = f"{self.name}: {len(self.executables)} segments, {self.kernels} kernels, {len(self.refusals)} calls"
         return f"<h2>{html.escape(title)}</h2>{calls}{parts}"
 
 
-def compile_graph(module: torch.fx.GraphModule, inputs: list[Any], options: Options, kind: str,
-                  weights: dict[int, torch.Tensor] | None = None) -> CompiledGraph:
+def compile_graph(
+    module: torch.fx.GraphModule,
+    inputs: list[Any],
+    options: Options,
+    kind: str,
+    weights: dict[int, torch.Tensor] | None = None,
+) -> CompiledGraph:
     """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
     if weights:
@@ -77,8 +84,9 @@ def compile_graph(module: torch.fx.GraphModule, inputs: list[Any], options: Opti
     return compile_once(module, inputs, options, kind, {})
 
 
-def compile_once(module: torch.fx.GraphModule, inputs: list[Any], options: Options, kind: str,
-                 frozen: dict[int, torch.Tensor]) -> CompiledGraph:
+def compile_once(
+    module: torch.fx.GraphModule, inputs: list[Any], options: Options, kind: str, frozen: dict[int, torch.Tensor]
+) -> CompiledGraph:
     banned: dict[torch.fx.Node, str] = {}
     while True:
         importer = Importer(module, kind, frozen, banned)
@@ -115,7 +123,8 @@ def compile_segment(importer: Importer, level: int, options: Options) -> _ext.Ex
     graph = importer.segments[level].graph
     try:
         return engine(options.cache).compile(
-            graph, importer.hints, eager_rounding=options.precision == "eager", use_cache=options.cache)
+            graph, importer.hints, eager_rounding=options.precision == "eager", use_cache=options.cache
+        )
     except (_ext.Error, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         path = save_repro(graph.text(), importer.hints)

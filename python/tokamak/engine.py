@@ -10,8 +10,13 @@ import sysconfig
 from . import _ext
 
 
-@functools.cache
 def engine(cache: bool = True) -> _ext.Engine:
+    """One for compilations that keep their kernels on disk, one for those that do not."""
+    return _engine(cache)
+
+
+@functools.cache
+def _engine(cache: bool) -> _ext.Engine:
     return _ext.Engine(disk_cache=cache, onednn=find_onednn())
 
 

@@ -45,7 +45,9 @@ class Options:
     def check(self) -> None:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
-                raise ValueError(f"option {name!r} is one of {', '.join(map(repr, allowed))}, not {getattr(self, name)!r}")
+                raise ValueError(
+                    f"option {name!r} is one of {', '.join(map(repr, allowed))}, not {getattr(self, name)!r}"
+                )
         for name in ("freeze", "tune", "cache"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"option {name!r} is True or False, not {getattr(self, name)!r}")

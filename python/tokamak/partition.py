@@ -18,7 +18,9 @@ from torch._guards import TracingContext
 from torch.utils.checkpoint import CheckpointPolicy
 
 
-def partition(joint: torch.fx.GraphModule, inputs: Any, **kwargs: Any) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
+def partition(
+    joint: torch.fx.GraphModule, inputs: Any, **kwargs: Any
+) -> tuple[torch.fx.GraphModule, torch.fx.GraphModule]:
     metadata = find_metadata()
     if metadata is None:  # a torch that keeps it elsewhere: the default partitioner saves more and is right
         kwargs.pop("compiler", None)

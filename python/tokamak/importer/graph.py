@@ -72,8 +72,13 @@ class Refusal:
 class Importer:
     """Reads one graph. `frozen` are arguments to take as constants, `banned` nodes that ATen must run, and why."""
 
-    def __init__(self, module: GraphModule, name: str, frozen: dict[int, torch.Tensor] | None = None,
-                 banned: dict[Node, str] | None = None):
+    def __init__(
+        self,
+        module: GraphModule,
+        name: str,
+        frozen: dict[int, torch.Tensor] | None = None,
+        banned: dict[Node, str] | None = None,
+    ):
         self.module, self.name = module, name
         self.frozen, self.banned = frozen or {}, banned or {}
         self.lowered: dict[int, list[Node]] = {}
@@ -184,14 +189,18 @@ class Importer:
         result = lowering.function(context, *call_args, **call_kwargs)
         self.lowered.setdefault(level, []).append(node)
         if isinstance(result, (list, tuple)):
-            parts = [self.result(f, level, v, node) if v is not None else Entry(f) for f, v in zip(fake, result, strict=True)]
+            parts = [
+                self.result(f, level, v, node) if v is not None else Entry(f) for f, v in zip(fake, result, strict=True)
+            ]
             return Entry(fake, level, node=node, parts=parts)
         entry = self.result(fake, level, result, node)
         first = self.entries[node.all_input_nodes[0]] if node.all_input_nodes else None
         if node.target in VIEWS and first and (first.home is None or first.base) and not first.emit:
             entry.base = first
         if lowering.free and not node.all_input_nodes:
-            entry.emit = lambda seg: lowering.function(registry.Context(seg, node, fake, self, level), *node.args, **node.kwargs)
+            entry.emit = lambda seg: lowering.function(
+                registry.Context(seg, node, fake, self, level), *node.args, **node.kwargs
+            )
         return entry
 
     def result(self, fake: torch.Tensor, level: int, value: Value, node: Node) -> Entry:
@@ -281,8 +290,7 @@ class Importer:
 
     def part(self, whole: Entry, index: int, fake: Any) -> Entry:
         part = Entry(fake, whole.level, slot=self.new_slot(), node=whole.node)
-        self.after[whole.level - 1].append(
-            ("call", operator.getitem, (_ext.Slot(whole.slot), index), None, part.slot))
+        self.after[whole.level - 1].append(("call", operator.getitem, (_ext.Slot(whole.slot), index), None, part.slot))
         self.learn_symbols(part)
         return part
 
@@ -405,7 +413,10 @@ def has_effect(target: Any) -> bool:
     """Whether calls of this op must keep their order: random numbers, collectives, assertions."""
     if not isinstance(target, torch._ops.OpOverload):
         return isinstance(target, torch._ops.HigherOrderOperator)
-    return torch.Tag.nondeterministic_seeded in target.tags or target.namespace in ("c10d_functional", "_c10d_functional")
+    return torch.Tag.nondeterministic_seeded in target.tags or target.namespace in (
+        "c10d_functional",
+        "_c10d_functional",
+    )
 
 
 def evaluator(expr: sympy.Expr, symbols: list, axes: list[int], kind: type) -> Any:

@@ -83,8 +83,14 @@ class Segment:
         self.inputs += 1
         return self._value(self.graph.input(name, dtype, list(shape)))
 
-    def op(self, name: str, operands: Sequence[Value], attributes: str = "", dtype: str | None = None,
-           shape: Sequence[Dim] | None = None) -> Value:
+    def op(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        attributes: str = "",
+        dtype: str | None = None,
+        shape: Sequence[Dim] | None = None,
+    ) -> Value:
         """Any op; dtype and shape where the op takes them from its declared type."""
         self.ops += 1
         ids = [v.id for v in operands]

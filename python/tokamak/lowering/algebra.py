@@ -153,7 +153,9 @@ def formula(*targets: Any, compute: str | None = None) -> Callable:
             dtype = promoted(c) if compute == "promoted" else c.type_of(fakes[0])[0]
             prepare = lambda x: operand(c, x, dtype)  # noqa: E731
             given = [Expr(c.b, v) if isinstance(v, Value) else v for v in map(prepare, args)]
-            named = {k: Expr(c.b, v) if isinstance(v, Value) else v for k, v in ((k, prepare(v)) for k, v in kwargs.items())}
+            named = {
+                k: Expr(c.b, v) if isinstance(v, Value) else v for k, v in ((k, prepare(v)) for k, v in kwargs.items())
+            }
             results = function(*given, **named)
             if not isinstance(results, tuple):
                 return finish(c, results.value)

@@ -13,7 +13,9 @@ aten = torch.ops.aten
 
 def number(x: Any) -> bool | int | float:
     if not isinstance(x, (bool, int, float)):
-        raise Unsupported("the value is a size or complex" if isinstance(x, (Extent, complex)) else "the value is a tensor")
+        raise Unsupported(
+            "the value is a size or complex" if isinstance(x, (Extent, complex)) else "the value is a tensor"
+        )
     return x
 
 

@@ -143,7 +143,9 @@ def batch_norm_functional(c: Context, *args: Any) -> list[Value]:
 
 
 @lowers(aten._native_batch_norm_legit.no_stats)
-def batch_norm_no_stats(c: Context, x: Value, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> list:
+def batch_norm_no_stats(
+    c: Context, x: Value, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> list:
     return batch_norm(c, x, weight, bias, None, None, True, momentum, eps)
 
 

@@ -33,7 +33,9 @@ for _name in ("sum", "prod", "mean"):
                 if o in getattr(aten, _name).overloads()]  # fmt: skip
 
     @lowers(*_targets)
-    def total(c: Context, x: Value, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, _kind: str = _name) -> Value:
+    def total(
+        c: Context, x: Value, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, _kind: str = _name
+    ) -> Value:
         """In the dtype asked for, or i64 for integers."""
         out = fold(c, _kind, c.b.cast(x, c.dtype), dim, keepdim)
         return c.b.cast(out, c.dtype)
@@ -108,7 +110,9 @@ def var_mean(c: Context, x: Value, dim: Any = None, *, correction: Any = None, k
 
 
 @lowers(aten.linalg_vector_norm.default)
-def vector_norm(c: Context, x: Value, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Value:
+def vector_norm(
+    c: Context, x: Value, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Value:
     x = Expr(c.b, widened(c, c.b.cast(x, c.dtype))).abs()
     folded = lambda kind, e: Expr(c.b, fold(c, kind, e.value, dim, keepdim))  # noqa: E731
     if ord in (math.inf, -math.inf):

@@ -9,8 +9,15 @@ from .registry import Context, Extent, Unsupported, Value, lowers
 aten = torch.ops.aten
 
 
-@lowers(aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.unsqueeze.default, aten.squeeze.dim,
-        aten.squeeze.dims, aten.squeeze.default)
+@lowers(
+    aten.view.default,
+    aten._unsafe_view.default,
+    aten.reshape.default,
+    aten.unsqueeze.default,
+    aten.squeeze.dim,
+    aten.squeeze.dims,
+    aten.squeeze.default,
+)
 def view(c: Context, x: Value, *args) -> Value:
     return c.b.reshape(x, c.shape)
 
