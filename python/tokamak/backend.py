@@ -13,9 +13,10 @@ import torch
 from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 
-from . import _ext
+from . import _ext, splits
 from .compiled import CompiledGraph, compile_graph
 from .explain import Explanation
+from .lowering import registry
 from .options import Options
 from .partition import partition
 
@@ -34,6 +35,8 @@ KEPT_WHOLE = (
     aten.elu_backward, aten.softplus_backward, aten.log_sigmoid_backward, aten.frac, aten.addcmul, aten.addcdiv,
     aten.lerp, aten.logaddexp, aten.logaddexp2, aten.xlogy, aten.special_xlog1py, aten.special_entr, aten.sinc,
     aten.logit, aten.logit_backward, aten.heaviside, aten.nan_to_num, aten.isfinite,
+    aten.roll, aten.slice_backward, aten.select_backward, aten.embedding_dense_backward, aten._unsafe_index,
+    aten._unsafe_index_put,
 )  # fmt: skip
 """Ops that are ours, or ATen's, as a whole: the table of decompositions must not take them apart."""
 
@@ -44,7 +47,7 @@ def decompositions() -> dict:
     for packet in KEPT_WHOLE:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
-    return table
+    return table | splits.DECOMPOSITIONS
 
 
 @contextlib.contextmanager
@@ -112,6 +115,7 @@ PLAIN = (torch.Tensor, torch.nn.Parameter)
 def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:
     """Compiles what Dynamo captured. Unknown options and wrong values are refused here, before any work."""
     options = Options.of(kwargs.get("options"))
+    registry.table()  # a mistake in it is no reason to run anything with ATen
     return aot_autograd(
         fw_compiler=compiler(options, "forward"),
         bw_compiler=compiler(options, "backward"),

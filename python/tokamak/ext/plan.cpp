@@ -7,7 +7,7 @@
 ///        | ("call", function, args, kwargs, value)
 ///
 /// `constants` maps values to objects that every call starts with. In args, kwargs and outputs `Slot(i)` stands for value i. `order` permutes a tensor's axes into the executable's
-/// (None: as they are). With `axis` at least 0 the input is no data but the extent of that axis; with -2 it is a Python
+/// (None: as they are). An output of value -1 is a flag, bool[], and `order` a message: false raises IndexError. With `axis` at least 0 the input is no data but the extent of that axis; with -2 it is a Python
 /// integer; both reach the executable as an empty tensor of shape [n, 0].
 
 /// `plan.guard([(argument, version, address), ...], changed)`: before a call, tensors taken as constants are looked at;
@@ -33,6 +33,7 @@ struct SegmentInput {
 struct SegmentOutput {
   int value = 0;
   std::vector<int> order;
+  std::string message;  // of a flag that has to hold: value is -1
 };
 
 struct Step {
@@ -121,7 +122,9 @@ Step segmentStep(const std::vector<Ref>& parts) {
   }
   for (const Ref& item : itemsOf(parts[3].get())) {
     const auto fields = itemsOf(item.get());
-    step.outputs.push_back({static_cast<int>(toInt(fields.at(0).get())), intsOf(fields.at(1).get())});
+    const int value = static_cast<int>(toInt(fields.at(0).get()));
+    PyObject* second = fields.at(1).get();
+    step.outputs.push_back(value < 0 ? SegmentOutput{value, {}, toString(second)} : SegmentOutput{value, intsOf(second), {}});
   }
   if (std::ssize(step.inputs) != step.executable->inputCount() ||
       std::ssize(step.outputs) != step.executable->outputCount())
@@ -157,7 +160,8 @@ void planDrops(PlanData& plan) {
   for (int i = 0; i < std::ssize(plan.steps); ++i) {
     const Step& step = plan.steps[static_cast<size_t>(i)];
     for (const int value : readsOf(step)) touch(value, i);
-    for (const auto& output : step.outputs) touch(output.value, i);
+    for (const auto& output : step.outputs)
+      if (output.value >= 0) touch(output.value, i);
     if (step.result >= 0) touch(step.result, i);
   }
   for (const Ref& output : plan.outputs) readSlots(output.get(), kept);
@@ -240,7 +244,9 @@ void runSegment(const Step& step, std::vector<Ref>& values) {
   PyEval_RestoreThread(state);
   auto tensors = valueOf(std::move(results));
   for (size_t i = 0; i < tensors.size(); ++i)
-    values[static_cast<size_t>(step.outputs[i].value)] = toTorch(std::move(tensors[i]), step.outputs[i].order);
+    if (const auto& output = step.outputs[i]; output.value < 0 && !*tensors[i].as<bool>()) raise(PyExc_IndexError, output.message);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (step.outputs[i].value >= 0) values[static_cast<size_t>(step.outputs[i].value)] = toTorch(std::move(tensors[i]), step.outputs[i].order);
 }
 
 void runStep(const Step& step, std::vector<Ref>& values) {

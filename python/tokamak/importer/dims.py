@@ -73,6 +73,20 @@ def hint_of(size: Any) -> int:
     return int(hint) if isinstance(hint, (int, sympy.Integer)) else 4096
 
 
+FUNCTIONS = {
+    "floordiv": lambda a, b: a // b if b else 0,
+    "ceildiv": lambda a, b: -(-a // b) if b else 0,
+    "mod": lambda a, b: a % b if b else 0,
+    "max": max,
+    "min": min,
+}
+
+
+def evaluated(dim: Dim, values: dict[str, int]) -> int:
+    """An extent for these values of its symbols."""
+    return dim if isinstance(dim, int) else int(eval(dim, {"__builtins__": {}, **FUNCTIONS}, values))
+
+
 def memory_order(value: torch.Tensor) -> list[int] | None:
     """The axes from outermost to innermost in memory if the tensor is dense in that order, else None.
 

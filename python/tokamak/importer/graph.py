@@ -11,6 +11,7 @@ it: another segment, a call, the graph's output.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 from typing import Any
 
@@ -94,6 +95,7 @@ class Importer:
         self.carried: dict[int, set[str]] = {}
         self.constants: dict[int, Any] = {}
         self.refusals: list[Refusal] = []
+        self.required: dict[int, list[Value]] = {}
         self.values = 0
         self.last_effect = 0
         self.seed: Entry | None = None
@@ -112,6 +114,7 @@ class Importer:
             else:
                 self.entries[node] = self.compute(node)
         for level, segment in self.segments.items():
+            self.write_required(level, segment)
             self.carry_symbols(level, segment)
 
     def new_slot(self) -> int:
@@ -263,6 +266,18 @@ class Importer:
             draw = ("call", torch.randint, (0, 2**62, ()), None, self.seed.slot)
             self.before.setdefault(0, []).insert(0, draw)
         return self.seed
+
+    def require(self, flag: Value, level: int) -> None:
+        """An index is in range, or the call raises."""
+        flags = self.required.setdefault(level, [])
+        if flag not in flags:
+            flags.append(flag)
+
+    def write_required(self, level: int, segment: Segment) -> None:
+        """One flag a segment, read as soon as the segment has run."""
+        if flags := self.required.get(level):
+            segment.graph.output(functools.reduce(segment.mul, flags).id)
+            self.writes[level].append((-1, "index out of range in self"))
 
     # Not ours
 

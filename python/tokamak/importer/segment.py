@@ -111,6 +111,12 @@ class Segment:
     def iota(self, dtype: str, shape: Sequence[Dim], axis: int) -> Value:
         return self.op("iota", [], f"axis = {axis}", dtype, shape)
 
+    def size(self, dim: Dim) -> Value:
+        """A size as a number, i64[]."""
+        if isinstance(dim, int):
+            return self.full(dim, "i64")
+        return self.reshape(self.slice(self.iota("i64", [plus(dim, 1)], 0), [dim], [1]), [])
+
     def random(self, seed: Value, offset: int, kind: str, dtype: str, shape: Sequence[Dim]) -> Value:
         return self.op("random", [seed, self.full(offset, "i64")], f"kind = {kind}", dtype, shape)
 
@@ -224,8 +230,23 @@ class Segment:
     def flip(self, x: Value, axes: Sequence[int]) -> Value:
         return self.op("flip", [x], f"axes = {listed(sorted(axes))}") if axes else x
 
+    @staticmethod
+    def count(x: Value) -> Dim:
+        return product(x.shape)
+
     def unsqueeze(self, x: Value, axis: int) -> Value:
         return self.reshape(x, [*x.shape[:axis], 1, *x.shape[axis:]])
+
+    # Indexing
+
+    def gather(self, x: Value, index: Value, axis: int) -> Value:
+        return self.op("gather", [x, index], f"axis = {axis}")
+
+    def index_select(self, x: Value, index: Value, axis: int) -> Value:
+        return self.op("index_select", [x, index], f"axis = {axis}")
+
+    def scatter(self, kind: str, x: Value, index: Value, source: Value, axis: int) -> Value:
+        return self.op("scatter", [x, index, source], f"axis = {axis}, kind = {kind}")
 
     # Folds
 

@@ -6,32 +6,44 @@ from typing import Any
 
 import torch
 
+from tokamak.importer.dims import memory_order
+from tokamak.importer.segment import INTEGERS
+
 from .registry import Context, Extent, Unsupported, Value, lowers
 
 aten = torch.ops.aten
 
 
-def number(x: Any) -> bool | int | float:
+def number(c: Context, x: Any, dtype: str) -> Value:
+    """A number or a size as a scalar of this dtype."""
+    if isinstance(x, Extent):
+        return c.b.cast(c.b.size(x.dim), dtype)
     if not isinstance(x, (bool, int, float)):
-        raise Unsupported(
-            "the value is a size or complex" if isinstance(x, (Extent, complex)) else "the value is a tensor"
-        )
-    return x
+        raise Unsupported("the value is complex" if isinstance(x, complex) else "the value is a tensor")
+    return c.b.full(c.scalar(x, dtype), dtype)
 
 
 @lowers(aten.full.default, aten.full_like.default, free=True)
 def full(c: Context, shape: Any, value: Any, **kwargs: Any) -> Value:
-    return c.b.full(number(value), c.dtype, c.shape)
+    return c.b.broadcast_to(number(c, value, c.dtype), c.shape)
 
 
 @lowers(aten.scalar_tensor.default, free=True)
 def scalar_tensor(c: Context, value: Any, **kwargs: Any) -> Value:
-    return c.b.full(number(value), c.dtype, c.shape)
+    return number(c, value, c.dtype)
 
 
-@lowers(aten.empty.memory_format, aten.empty_permuted.default, aten.empty_strided.default, free=True)
+@lowers(
+    aten.empty.memory_format,
+    aten.empty_permuted.default,
+    aten.empty_strided.default,
+    aten.new_empty_strided.default,
+    free=True,
+)
 def empty(c: Context, *args: Any, **kwargs: Any) -> Value:
     """Memory without contents; zeros cost nothing where they are not read."""
+    if memory_order(c.fake) is None:
+        raise Unsupported("its memory has gaps or overlaps")
     return c.b.full(0, c.dtype, c.shape)
 
 
@@ -43,12 +55,15 @@ def fill(c: Context, x: Value, value: Value) -> Value:
 @lowers(aten.arange.start_step, free=True)
 def arange(c: Context, start: Any, end: Any, step: Any = 1, **kwargs: Any) -> Value:
     """start + step i: integers exactly, floats in f64 and rounded once."""
-    start, step = number(start), number(step)
     if len(c.shape) != 1:
         raise Unsupported("an arange without an extent")
-    index = c.b.iota("i64", c.shape, 0)
-    if all(isinstance(v, int) for v in (start, step)) and not c.fake.dtype.is_floating_point:
-        index = index if step == 1 else c.b.mul(index, step)
-        return c.b.cast(index if start == 0 else c.b.add(index, start), c.dtype)
-    exact = c.b.add(c.b.mul(c.b.cast(index, "f64"), step), start)
-    return c.b.cast(exact, c.dtype)
+    whole = c.dtype in INTEGERS
+    wide = "i64" if whole else "f64"
+    if whole:
+        start, step = (v if isinstance(v, Extent) else int(v) for v in (start, step))
+    out = c.b.iota(wide, c.shape, 0)
+    if step != 1:
+        out = c.b.mul(out, number(c, step, wide))
+    if start != 0:
+        out = c.b.add(out, number(c, start, wide))
+    return c.b.cast(out, c.dtype)

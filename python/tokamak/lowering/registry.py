@@ -19,11 +19,12 @@ from typing import Any
 
 import torch
 
-from tokamak.importer.dims import Dim, Unsupported, shape_of
+from tokamak.importer.dims import Dim, Unsupported, evaluated, shape_of
 from tokamak.importer.segment import Segment, Value
 
 FAMILIES = (
-    "pointwise", "formulas", "activations", "fills", "reductions", "scans", "norms", "random", "shapes", "products",
+    "pointwise", "formulas", "activations", "fills", "reductions", "scans", "norms", "random", "shapes",
+    "indexing", "scattering", "windows", "convolution", "products",
 )  # fmt: skip
 
 __all__ = ["Context", "Extent", "Lowering", "Unsupported", "Value", "dtype_name", "find", "lowers", "table"]
@@ -93,6 +94,30 @@ class Context:
     def type_of(self, fake: torch.Tensor) -> tuple[str, tuple[Dim, ...]]:
         """The dtype and shape of one of several results."""
         return dtype_name(fake.dtype), shape_of(fake)
+
+    @staticmethod
+    def shape_of(fake: torch.Tensor) -> tuple[Dim, ...]:
+        return shape_of(fake)
+
+    def likely(self, dim: Dim) -> int:
+        """What a size probably is. Never a guard."""
+        return evaluated(dim, self.importer.hints)
+
+    def scalar(self, value: bool | int | float, dtype: str) -> bool | int | float:
+        """A Python number as a tensor of this dtype holds it."""
+        if isinstance(value, complex):
+            raise Unsupported("a number is complex")
+        if dtype in ("f16", "bf16", "f32"):
+            exact = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[dtype]
+            return torch.tensor(float(value), dtype=torch.float64, device="cpu").to(exact).item()
+        return value
+
+    def require_index(self, index: Value, size: Dim, negative: bool = False) -> None:
+        """The call raises IndexError unless every index is below size, and not negative or at least -size."""
+        b, n = self.b, self.b.cast(self.b.size(size), index.dtype)
+        low = b.unary("neg", n) if negative else 0
+        fits = b.mul(b.binary("ge", index, low), b.binary("lt", index, n))
+        self.importer.require(b.reduce("all", fits, list(range(fits.rank))) if fits.rank else fits, self.level)
 
     def fake_args(self) -> list[Any]:
         """The node's arguments with fake tensors for nodes, for torch's own rules of promotion."""
