@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #if __has_include("oneapi/dnnl/dnnl.h")
+#include "library/mended_call.h"
 #include "library/onednn_conv.h"
 #include "library/onednn_matmul.h"
 #define TK_HAS_ONEDNN 1
@@ -49,10 +50,10 @@ class OneDnnLibrary final : public Library {
   Decision accepts(const MatMulDesc& desc) const override { return remembered<OneDnnMatMul>(matmuls_, desc); }
   Decision accepts(const ConvDesc& desc) const override { return remembered<OneDnnConv>(convs_, desc); }
   Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc& desc) const override {
-    return std::shared_ptr<const MatMulCall>(std::make_shared<OneDnnMatMul>(lib_, desc));
+    return call<OneDnnMatMul, MatMulCall, MatMulDesc, MatMulDims>(desc);
   }
   Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc& desc) const override {
-    return std::shared_ptr<const ConvCall>(std::make_shared<OneDnnConv>(lib_, desc));
+    return call<OneDnnConv, ConvCall, ConvDesc, ConvDims>(desc);
   }
 
  private:
@@ -63,6 +64,14 @@ class OneDnnLibrary final : public Library {
     Decision decision = Call::accepts(lib_, desc);
     decisions.insert(desc, std::make_shared<const Decision>(decision));
     return decision;
+  }
+
+  template <class OneDnnCall, class Call, class Desc, class Dims>
+  std::shared_ptr<const Call> call(const Desc& desc) const {
+    auto made = std::make_shared<OneDnnCall>(lib_, desc);
+    if (!failsOnHuge(desc.postOps) || cannotMend(desc.postOps)) return made;
+    return std::make_shared<MendedCall<Call, Desc, Dims>>(std::move(made),
+                                                          std::make_shared<OneDnnCall>(lib_, withoutPostOps(desc)));
   }
 
   static constexpr int kDecisions = 128;

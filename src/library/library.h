@@ -53,7 +53,8 @@ enum class Broadcast : uint8_t {
   scalar   // one value
 };
 
-/// What is done to each element of the result before it is stored, in order, in f32. gelu_erf of infinity is NaN.
+/// What is done to each element of the result before it is stored, in order, in f32. gelu_erf
+/// is not to be had together with sum.
 ///
 /// linear: alpha*x + beta; clip: to [alpha, beta]; leaky_relu and elu: slope alpha; hardsigmoid: clip(alpha*x + beta,
 /// 0, 1); hardswish: x*clip(alpha*x + beta, 0, 1); softplus: log(1 + exp(alpha*x))/alpha; swish: x*sigmoid(alpha*x);

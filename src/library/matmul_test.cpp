@@ -211,7 +211,7 @@ TEST_F(MatMulTest, SumAndLongChains) {
   desc.bias = true;
   desc.constantB = true;
   desc.postOps = {{.kind = PostOpKind::sum, .alpha = 0.5f},
-                  {PostOpKind::gelu_erf},
+                  {PostOpKind::gelu_tanh},
                   {PostOpKind::add},
                   {.kind = PostOpKind::mul, .broadcast = Broadcast::row},
                   {.kind = PostOpKind::linear, .alpha = 2, .beta = 1}};
@@ -277,6 +277,8 @@ TEST_F(MatMulTest, RefusesWithReasons) {
   desc.a = DType::f32;
   desc.broadcastA = desc.broadcastB = true;
   EXPECT_FALSE(library()->accepts(desc));
+  desc = {.postOps = {{PostOpKind::sum}, {PostOpKind::gelu_erf}}};
+  EXPECT_NE(library()->accepts(desc).reason().find("gelu_erf"), std::string::npos);
 }
 
 /// Prints what the tier reaches. Run with --gtest_also_run_disabled_tests; with OMP_NUM_THREADS=1 times are those of

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "library/mended_call.h"
 #include "library/post_op.h"
 
 namespace tokamak::library {
@@ -59,6 +60,8 @@ Decision OneDnnConv::accepts(const std::shared_ptr<const OneDnn>& lib, const Con
   for (const PostOp& op : desc.postOps)
     if (losesNan(op.kind) && !desc.mayLoseNan)
       return Decision::no(fmt::format("oneDNN's {} turns NaN into a number", nameOf(op.kind)));
+  if (cannotMend(desc.postOps))
+    return Decision::no("oneDNN's gelu_erf of infinity is NaN, and sum keeps it from being mended");
   const OneDnnConv probe(lib, desc);
   auto made = probe.find(sampleDims(desc));
   if (!made) return Decision::no(made.error().message);
@@ -223,10 +226,7 @@ Result<> OneDnnConv::run(const ConvDims& dims, std::span<void* const> buffers) c
   if (knownEmpty(dims)) return Unit{};
   if (dims.channels == 0 || std::ranges::any_of(dims.input, [](int64_t e) { return e == 0; })) {
     const size_t first = desc_.bias ? 3 : 2;
-    int64_t plane = 1;
-    for (int axis = 0; axis < desc_.spatialRank; ++axis) plane *= convExtent(desc_, dims, axis);
-    fillWithoutProduct({dims.batch, dims.outChannels, plane, desc_.dtype, desc_.biasType},
-                       desc_.bias ? buffers[2] : nullptr, desc_.postOps,
+    fillWithoutProduct(resultBlocks(desc_, dims), desc_.bias ? buffers[2] : nullptr, desc_.postOps,
                        buffers.subspan(first, buffers.size() - first - 1), buffers.back());
     return Unit{};
   }

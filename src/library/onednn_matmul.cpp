@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "library/mended_call.h"
 #include "library/post_op.h"
 
 namespace tokamak::library {
@@ -65,6 +66,8 @@ Decision OneDnnMatMul::accepts(const std::shared_ptr<const OneDnn>& lib, const M
   for (const PostOp& op : desc.postOps)
     if (losesNan(op.kind) && !desc.mayLoseNan)
       return Decision::no(fmt::format("oneDNN's {} turns NaN into a number", nameOf(op.kind)));
+  if (cannotMend(desc.postOps))
+    return Decision::no("oneDNN's gelu_erf of infinity is NaN, and sum keeps it from being mended");
   const OneDnnMatMul probe(lib, desc);
   for (const MatMulDims& dims : {MatMulDims{1, 64, 96, 80}, MatMulDims{2, 64, 96, 80}}) {
     auto made = probe.make(probe.collapse(dims));
@@ -179,8 +182,8 @@ Result<> OneDnnMatMul::run(const MatMulDims& dims, std::span<void* const> buffer
   if (dims.batch == 0 || dims.m == 0 || dims.n == 0) return Unit{};
   if (dims.k == 0) {
     const size_t first = desc_.bias ? 3 : 2;
-    fillWithoutProduct({dims.batch * dims.m, dims.n, 1, desc_.c, desc_.biasType}, desc_.bias ? buffers[2] : nullptr,
-                       desc_.postOps, buffers.subspan(first, buffers.size() - first - 1), buffers.back());
+    fillWithoutProduct(resultBlocks(desc_, dims), desc_.bias ? buffers[2] : nullptr, desc_.postOps,
+                       buffers.subspan(first, buffers.size() - first - 1), buffers.back());
     return Unit{};
   }
   TK_TRY(const auto prepared, find(collapse(dims)));

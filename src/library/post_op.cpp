@@ -79,7 +79,7 @@ std::vector<PostOp> keepNan(std::vector<PostOp> postOps, bool mayLoseNan) {
 
 namespace {
 
-int64_t operandIndex(const EmptyProduct& shape, Broadcast broadcast, int64_t row, int64_t column, int64_t inPlane) {
+int64_t operandIndex(const ResultBlocks& shape, Broadcast broadcast, int64_t row, int64_t column, int64_t inPlane) {
   switch (broadcast) {
     case Broadcast::none: return (row * shape.columns + column) * shape.plane + inPlane;
     case Broadcast::row: return column;
@@ -89,25 +89,66 @@ int64_t operandIndex(const EmptyProduct& shape, Broadcast broadcast, int64_t row
   return 0;
 }
 
-}  // namespace
-
-void fillWithoutProduct(const EmptyProduct& shape, const void* bias, std::span<const PostOp> postOps,
-                        std::span<void* const> operands, void* result) {
+/// body(index in the result, row, column, index in the plane)
+template <class Body>
+void forEachElement(const ResultBlocks& shape, const Body& body) {
   for (int64_t row = 0; row < shape.rows; ++row)
     for (int64_t column = 0; column < shape.columns; ++column)
-      for (int64_t p = 0; p < shape.plane; ++p) {
-        const int64_t at = operandIndex(shape, Broadcast::none, row, column, p);
-        float value = bias ? loadFloat(bias, shape.biasType, column) : 0.0f;
-        size_t next = 0;
-        for (const PostOp& op : postOps) {
-          float operand = 0;
-          if (op.kind == PostOpKind::sum) operand = loadFloat(result, shape.result, at);
-          if (hasOperand(op.kind))
-            operand = loadFloat(operands[next++], op.dtype, operandIndex(shape, op.broadcast, row, column, p));
-          value = applyPostOp(op, value, operand);
-        }
-        storeFloat(result, shape.result, at, value);
-      }
+      for (int64_t p = 0; p < shape.plane; ++p)
+        body(operandIndex(shape, Broadcast::none, row, column, p), row, column, p);
+}
+
+/// Whether every word without its sign is below `limit`; in blocks, each free of branches.
+template <class Word>
+bool allBelow(const Word* words, int64_t count, Word limit) {
+  constexpr int64_t kBlock = 4096;
+  constexpr Word kMagnitude = static_cast<Word>(~Word{0}) >> 1;
+  for (int64_t from = 0; from < count; from += kBlock) {
+    const int64_t to = std::min(count, from + kBlock);
+    Word largest = 0;
+    for (int64_t i = from; i < to; ++i) largest = std::max<Word>(largest, words[i] & kMagnitude);
+    if (largest >= limit) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void fillWithoutProduct(const ResultBlocks& shape, const void* bias, std::span<const PostOp> postOps,
+                        std::span<void* const> operands, void* result) {
+  forEachElement(shape, [&](int64_t at, int64_t row, int64_t column, int64_t inPlane) {
+    float value = bias ? loadFloat(bias, shape.biasType, column) : 0.0f;
+    size_t next = 0;
+    for (const PostOp& op : postOps) {
+      float operand = 0;
+      if (op.kind == PostOpKind::sum) operand = loadFloat(result, shape.result, at);
+      if (hasOperand(op.kind))
+        operand = loadFloat(operands[next++], op.dtype, operandIndex(shape, op.broadcast, row, column, inPlane));
+      value = applyPostOp(op, value, operand);
+    }
+    storeFloat(result, shape.result, at, value);
+  });
+}
+
+bool allFinite(const void* data, DType dtype, int64_t elements) {
+  if (dtype == DType::f32) return allBelow(static_cast<const uint32_t*>(data), elements, 0x7f800000u);
+  return allBelow(static_cast<const uint16_t*>(data), elements, uint16_t(dtype == DType::bf16 ? 0x7f80 : 0x7c00));
+}
+
+void mendNonFinite(const ResultBlocks& shape, const void* product, std::span<const PostOp> postOps,
+                   std::span<void* const> operands, void* result) {
+  forEachElement(shape, [&](int64_t at, int64_t row, int64_t column, int64_t inPlane) {
+    if (std::isfinite(loadFloat(result, shape.result, at))) return;
+    float value = loadFloat(product, shape.result, at);
+    size_t next = 0;
+    for (const PostOp& op : postOps) {
+      float operand = 0;
+      if (hasOperand(op.kind))
+        operand = loadFloat(operands[next++], op.dtype, operandIndex(shape, op.broadcast, row, column, inPlane));
+      value = applyPostOp(op, value, operand);
+    }
+    storeFloat(result, shape.result, at, value);
+  });
 }
 
 }  // namespace tokamak::library

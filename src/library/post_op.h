@@ -19,15 +19,24 @@ bool losesNan(PostOpKind kind);
 /// lost.
 std::vector<PostOp> keepNan(std::vector<PostOp> postOps, bool mayLoseNan);
 
-/// A result of [rows, columns] blocks whose product part is zero everywhere: `plane` elements follow each other for one
-/// column of `row`-broadcast operands (1 for matrix products, the spatial size for convolutions).
-struct EmptyProduct {
+/// A result of [rows, columns] blocks: `plane` elements follow each other for one column of `row`-broadcast operands (1
+/// for matrix products, the spatial size for convolutions).
+struct ResultBlocks {
   int64_t rows = 0, columns = 0, plane = 1;
   DType result = DType::f32, biasType = DType::f32;
+  int64_t elements() const { return rows * columns * plane; }
 };
 
 /// result = postOps(bias): what a product over nothing leaves. Operands are in the order of the post-ops that have one.
-void fillWithoutProduct(const EmptyProduct& shape, const void* bias, std::span<const PostOp> postOps,
+void fillWithoutProduct(const ResultBlocks& shape, const void* bias, std::span<const PostOp> postOps,
                         std::span<void* const> operands, void* result);
+
+/// Whether an array of floats holds neither infinity nor NaN.
+bool allFinite(const void* data, DType dtype, int64_t elements);
+
+/// Computes those elements of `result` that are not finite anew from `product`, what the post-ops (no sum among them)
+/// were given.
+void mendNonFinite(const ResultBlocks& shape, const void* product, std::span<const PostOp> postOps,
+                   std::span<void* const> operands, void* result);
 
 }  // namespace tokamak::library
