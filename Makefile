@@ -54,7 +54,7 @@ lint: ## clang-format, clang-tidy on changed files, ruff, the tree's own rules
 format: ## rewrite C++ and Python sources in the house style
 	@scripts/bootstrap.sh lint
 	@git ls-files -z '*.cpp' '*.h' | xargs -0 clang-format-19 -i
-	@.venv/bin/ruff format -q scripts tests
+	@.venv/bin/ruff format -q python scripts tests
 
 asan: setup ## run the tests with the address and undefined-behaviour sanitizers
 	@scripts/build.sh asan all

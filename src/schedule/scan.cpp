@@ -40,7 +40,7 @@ struct Carry {
 
 class Runner {
  public:
-  Runner(Lowering& l, int lanes) : l_(l), w_(l.w), lanes_(lanes) {
+  Runner(Lowering& l, int lanes) : l_(l), w_(l.w) {
     for (ValueId v : scansOf(l.graph, l.region)) {
       const auto& op = std::get<Scan>(l.graph.node(v).op);
       const DType type = accumulator(v);
@@ -101,7 +101,6 @@ class Runner {
 
   Lowering& l_;
   Writer& w_;
-  int lanes_;
   std::vector<std::pair<ValueId, Carry>> carries_;
 };
 

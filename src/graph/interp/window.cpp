@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "graph/interp/ops.h"
 
@@ -36,7 +37,7 @@ struct WindowFold {
   void add(T element, int64_t at) {
     // As torch compares: a later NaN replaces an earlier one, a later equal does not.
     if (inside++ == 0 || element > best || element != element) best = element, position = at;
-    sum += element;
+    if constexpr (std::is_floating_point_v<T>) sum += element;  // only floats have an average
   }
 };
 
@@ -68,7 +69,7 @@ void poolWindows(const Pool& op, const Planes& planes, const std::vector<T>& x, 
           const int64_t asked = op.high[axis] - (op.extraHigh.empty() ? 0 : op.extraHigh[axis]);
           inside = inside && i >= 0 && i < planes.in[axis];
           inPadding = inPadding && i < planes.in[axis] + asked;
-          offset += i * planes.strides[axis];
+          if (inside) offset += i * planes.strides[axis];
         }
         counted += op.countPad ? inPadding : inside;
         if (inside) fold.add(x[image * planes.inSize + offset], offset);
