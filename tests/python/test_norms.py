@@ -1,0 +1,120 @@
+"""Normalisations, their gradients and their running statistics against eager; dropout by its statistics."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from checks import FLOATS, compare, numbers
+from torch import nn
+
+HALVES = [torch.float16, torch.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("shape", [(17,), (5, 17)], ids=str)
+def test_layer_norm(dtype: torch.dtype, shape: tuple) -> None:
+    x, w, b = numbers(3, 5, 17, dtype=dtype), numbers(*shape, dtype=dtype, seed=1), numbers(*shape, dtype=dtype, seed=2)
+    compare(lambda x, w, b: F.layer_norm(x, shape, w, b), [x, w, b], grad=True)
+
+
+def test_layer_norm_without_parameters_and_rows() -> None:
+    compare(lambda x: (F.layer_norm(x, (9,)), F.layer_norm(x, (9,), eps=1e-2)), [numbers(7, 9)], grad=True)
+    compare(lambda x: F.layer_norm(x, (9,)), [numbers(0, 9)])
+    compare(lambda x: F.layer_norm(x, (9,)), [numbers(9, 7).t()])
+    compare(lambda x: F.layer_norm(x, (5,)), [torch.tensor([[3.0] * 5, [0.0] * 5, [1.0, 2, 3, 4, 5]])])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_rms_norm(dtype: torch.dtype) -> None:
+    x, w = numbers(5, 17, dtype=dtype), numbers(17, dtype=dtype, seed=1)
+    compare(lambda x, w: F.rms_norm(x, (17,), w, eps=1e-6), [x, w], grad=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_group_norm(dtype: torch.dtype) -> None:
+    x, w, b = numbers(2, 6, 5, 7, dtype=dtype), numbers(6, dtype=dtype, seed=1), numbers(6, dtype=dtype, seed=2)
+    compare(lambda x, w, b: F.group_norm(x, 3, w, b), [x, w, b], grad=True)
+
+
+def test_group_norm_of_other_shapes() -> None:
+    compare(lambda x: F.group_norm(x, 1), [numbers(3, 6)], grad=True)
+    compare(lambda x: F.group_norm(x, 2), [numbers(3, 6, 17)], grad=True)
+    compare(lambda x: F.instance_norm(x), [numbers(2, 3, 5, 7)], grad=True)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_batch_norm(dtype: torch.dtype) -> None:
+    x, w, b = numbers(4, 3, 5, 7, dtype=dtype), numbers(3, dtype=dtype, seed=1), numbers(3, dtype=dtype, seed=2)
+    mean, var = numbers(3, dtype=dtype, seed=3), numbers(3, dtype=dtype, seed=4).abs() + 1
+    compare(lambda x, w, b, m, v: F.batch_norm(x, m.detach(), v.detach(), w, b), [x, w, b, mean, var], grad=True)
+    compare(lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), [x, w, b], grad=True)
+
+
+@pytest.mark.parametrize("build", [
+    lambda: nn.BatchNorm1d(7), lambda: nn.BatchNorm1d(7, affine=False), lambda: nn.BatchNorm1d(7, momentum=None),
+    lambda: nn.BatchNorm1d(7, track_running_stats=False), lambda: nn.InstanceNorm1d(7, track_running_stats=True),
+])  # fmt: skip
+def test_running_statistics(build) -> None:
+    """After two steps of training the buffers are eager's."""
+    eager, ours = build(), build()
+    torch._dynamo.reset()
+    compiled = torch.compile(ours, backend="tokamak", dynamic=False)
+    for step in range(2):
+        x = numbers(5, 7, 9, seed=step)
+        torch.testing.assert_close(compiled(x), eager(x), rtol=1e-5, atol=1e-5)
+    for (name, theirs), mine in zip(eager.named_buffers(), ours.buffers(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6, msg=name)
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_mixed_precision(dtype: torch.dtype) -> None:
+    """Parameters in f32, activations in half."""
+    x, w, b = numbers(4, 6, 5, dtype=dtype), numbers(6, seed=1), numbers(6, seed=2)
+    compare(lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), [x, w, b], grad=True)
+    compare(lambda x, w, b: F.group_norm(x, 2, w, b), [x, w, b], grad=True)
+
+
+def dropped(p: float, shape: tuple, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
+    """What dropout gives of ones, and their gradient."""
+    torch._dynamo.reset()
+    torch.manual_seed(1)
+    x = torch.ones(shape, dtype=dtype, requires_grad=True)
+    y = torch.compile(lambda x: F.dropout(x, p), backend="tokamak", dynamic=False)(x)
+    y.sum().backward()
+    return y.detach(), x.grad
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_dropout(dtype: torch.dtype) -> None:
+    y, grad = dropped(0.3, (512, 512), dtype)
+    kept = y != 0
+    assert abs(kept.double().mean() - 0.7) < 0.005
+    assert abs(kept.double().mean(0) - 0.7).max() < 0.12
+    torch.testing.assert_close(y[kept], torch.full_like(y[kept], 1 / 0.7))
+    assert torch.equal(grad, y)
+
+
+def test_dropout_at_its_limits() -> None:
+    assert torch.equal(dropped(0.0, (9, 9))[0], torch.ones(9, 9))
+    assert torch.equal(dropped(1.0, (9, 9))[0], torch.zeros(9, 9))
+    assert dropped(0.5, (0, 9))[0].shape == (0, 9)
+
+
+def test_random_numbers_follow_the_seed() -> None:
+    def draw() -> tuple[torch.Tensor, ...]:
+        return torch.rand(64, 64), torch.rand(64, 64), torch.randn(64, 64), torch.randint(3, 9, (64, 64))
+
+    torch._dynamo.reset()
+    compiled = torch.compile(draw, backend="tokamak")
+    torch.manual_seed(7)
+    first, second = compiled(), compiled()
+    torch.manual_seed(7)
+    again = compiled()
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    uniform, other, normal, whole = first
+    assert not torch.equal(uniform, other)
+    assert 0 <= uniform.min() and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.02
+    assert abs(normal.mean()) < 0.06 and abs(normal.std() - 1) < 0.05
+    assert set(whole.unique().tolist()) == set(range(3, 9))
