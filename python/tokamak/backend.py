@@ -3,52 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 
-from . import _ext, splits
+from . import _ext
 from .compiled import CompiledGraph, compile_graph
+from .decompositions import decompositions
 from .explain import Explanation
 from .lowering import registry
 from .options import Options
 from .partition import partition
 
-aten = torch.ops.aten
 _local = threading.local()
-
-KEPT_WHOLE = (
-    aten.native_layer_norm, aten.native_group_norm, aten.native_dropout, aten.addmm, aten.convolution, aten._softmax,
-    aten._log_softmax, aten._scaled_dot_product_flash_attention_for_cpu,
-    aten.native_layer_norm_backward, aten.native_group_norm_backward, aten.native_batch_norm_backward,
-    aten._softmax_backward_data, aten._log_softmax_backward_data, aten.logsumexp, aten.std, aten.all,
-    aten.silu, aten.mish, aten.hardswish, aten.hardsigmoid, aten.softplus, aten.threshold, aten.hardshrink,
-    aten.softshrink, aten._prelu_kernel, aten.log_sigmoid_forward, aten.sigmoid_backward, aten.tanh_backward,
-    aten.silu_backward, aten.gelu_backward, aten.mish_backward, aten.hardswish_backward, aten.hardsigmoid_backward,
-    aten.hardtanh_backward, aten.threshold_backward, aten.leaky_relu_backward, aten._prelu_kernel_backward,
-    aten.elu_backward, aten.softplus_backward, aten.log_sigmoid_backward, aten.frac, aten.addcmul, aten.addcdiv,
-    aten.lerp, aten.logaddexp, aten.logaddexp2, aten.xlogy, aten.special_xlog1py, aten.special_entr, aten.sinc,
-    aten.logit, aten.logit_backward, aten.heaviside, aten.nan_to_num, aten.isfinite,
-    aten.roll, aten.slice_backward, aten.select_backward, aten.embedding_dense_backward, aten._unsafe_index,
-    aten._unsafe_index_put,
-)  # fmt: skip
-"""Ops that are ours, or ATen's, as a whole: the table of decompositions must not take them apart."""
-
-
-@functools.cache
-def decompositions() -> dict:
-    table = dict(core_aten_decompositions())
-    for packet in KEPT_WHOLE:
-        for overload in packet.overloads():
-            table.pop(getattr(packet, overload), None)
-    return table | splits.DECOMPOSITIONS
-
 
 @contextlib.contextmanager
 def recording() -> Iterator[list[CompiledGraph]]:

@@ -93,7 +93,8 @@ def test_strided() -> None:
 def test_nan_infinities_and_ties(dtype: torch.dtype) -> None:
     n, i = math.nan, math.inf
     x = torch.tensor([[1, 3, 3, 0], [n, 2, n, 1], [i, 1, i, 2], [-i, -i, -i, -i], [i, -i, 2, 3], [2, 2, 2, 2]], dtype=dtype)
-    compare({**at(FOLDS, 1), **at(ONE_AXIS, 0, 1)}, [x])
+    folds = {n: f for n, f in FOLDS.items() if n != "var_mean"}  # whose mean of an infinity eager calls NaN
+    compare({**at(folds, 1), **at(ONE_AXIS, 0, 1)}, [x])
 
 
 def test_corrections() -> None:
@@ -104,7 +105,7 @@ def test_corrections() -> None:
 def test_dtypes_asked_for() -> None:
     x, k = numbers(5, 33, dtype=torch.float16), numbers(5, 33, dtype=torch.int32)
     compare(lambda x: (x.sum(1, dtype=torch.float64), x.mean(0, dtype=torch.float32), x.softmax(1, torch.float32)), [x])
-    compare(lambda k: (k.sum(1, dtype=torch.int32), k.cumsum(0, torch.float32), k.prod(1), k.sum(0)), [k])
+    compare(lambda k: (k.sum(1, dtype=torch.int32), k.cumsum(0, dtype=torch.float32), k.prod(1), k.sum(0)), [k])
 
 
 def test_long_sums_keep_their_digits() -> None:
@@ -128,7 +129,7 @@ def test_gradients(name: str) -> None:
 
 def test_gradients_of_one_axis() -> None:
     some = {n: ONE_AXIS[n] for n in ("prod", "cumsum", "cumprod", "max", "min", "cummax")}
-    compare(at(some, 1), [numbers(5, 7)], grad=True, allow=("scatter", "gather"))
+    compare(at(some, 1), [numbers(5, 7)], grad=True)
 
 
 def test_cross_entropy() -> None:
@@ -140,4 +141,4 @@ def test_cross_entropy() -> None:
             F.cross_entropy(x, t, reduction="none", label_smoothing=0.1), F.nll_loss(x.log_softmax(1), t),
         )  # fmt: skip
 
-    compare(losses, [x, target, weight], grad=True, allow=("scatter", "gather"))
+    compare(losses, [x, target, weight], grad=True)

@@ -123,7 +123,7 @@ POWERS = {
     2.0: lambda x: x * x, 3.0: lambda x: x * x * x, 0.5: lambda x: x.sqrt(), -0.5: lambda x: x.rsqrt(),
     -1.0: lambda x: x.reciprocal(), -2.0: lambda x: (x * x).reciprocal(),
 }  # fmt: skip
-"""Exponents that ATen has its own code for: the root of -0.0 and of -inf shows the difference."""
+"""Exponents that ATen has its own code for, the roots not for f16: those of -0.0 and of -inf show the difference."""
 
 
 @lowers(aten.pow.Tensor_Scalar)
@@ -132,7 +132,7 @@ def pow_scalar(c: Context, x: Value, y: Any) -> Value:
         raise Unsupported("a size is an operand")
     if y == 0 or y == 1:
         return finish(c, c.b.full(1, c.dtype, c.shape) if y == 0 else operand(c, x, c.dtype))
-    special = POWERS.get(float(y))
+    special = POWERS.get(float(y)) if c.dtype != "f16" or float(y).is_integer() else None
     base = operand(c, x, c.dtype)
     if special is not None and (base.floating or y > 0):
         return finish(c, special(Expr(c.b, base)).value)

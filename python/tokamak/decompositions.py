@@ -1,0 +1,67 @@
+"""Which ATen ops are taken apart before they reach the lowerings, and how.
+
+Torch's core decompositions, but for ops that are lowered as one: fewer nodes, and halves rounded once as eager does.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions
+
+from . import splits
+
+aten = torch.ops.aten
+
+KEPT_WHOLE = (
+    aten.native_layer_norm, aten.native_group_norm, aten.native_dropout, aten.addmm, aten.convolution, aten._softmax,
+    aten._log_softmax, aten._scaled_dot_product_flash_attention_for_cpu,
+    aten.native_layer_norm_backward, aten.native_group_norm_backward, aten.native_batch_norm_backward,
+    aten._softmax_backward_data, aten._log_softmax_backward_data, aten.logsumexp, aten.std, aten.all,
+    aten.silu, aten.mish, aten.hardswish, aten.hardsigmoid, aten.softplus, aten.threshold, aten.hardshrink,
+    aten.softshrink, aten._prelu_kernel, aten.log_sigmoid_forward, aten.sigmoid_backward, aten.tanh_backward,
+    aten.silu_backward, aten.gelu_backward, aten.mish_backward, aten.hardswish_backward, aten.hardsigmoid_backward,
+    aten.hardtanh_backward, aten.threshold_backward, aten.leaky_relu_backward, aten._prelu_kernel_backward,
+    aten.elu_backward, aten.softplus_backward, aten.log_sigmoid_backward, aten.frac, aten.addcmul, aten.addcdiv,
+    aten.lerp, aten.logaddexp, aten.logaddexp2, aten.xlogy, aten.special_xlog1py, aten.special_entr, aten.sinc,
+    aten.logit, aten.logit_backward, aten.heaviside, aten.nan_to_num, aten.isfinite,
+    aten.roll, aten.slice_backward, aten.select_backward, aten.embedding_dense_backward, aten._unsafe_index,
+    aten._unsafe_index_put,
+)  # fmt: skip
+"""Ops that are ours, or ATen's, as a whole: the table of decompositions must not take them apart."""
+
+
+HALVES = (torch.float16, torch.bfloat16)
+
+
+def in_f32(norm: torch._ops.OpOverload) -> Any:
+    """A norm of halves with parameters in f32: its statistics are f32 in eager, but halves in torch's meta functions,
+    which would cost the backward pass digits."""
+
+    def decompose(x: torch.Tensor, weight: torch.Tensor | None, *rest: Any) -> Any:
+        if x.dtype not in HALVES or weight is None or weight.dtype != torch.float32:
+            return NotImplemented
+        y, *others = norm(x.float(), weight, *rest)
+        return y.to(x.dtype), *others
+
+    return decompose
+
+
+MIXED_NORMS = {
+    norm: in_f32(norm)
+    for norm in (
+        aten.native_group_norm.default, aten._native_batch_norm_legit.no_stats,
+        aten._native_batch_norm_legit_functional.default,
+    )
+}  # fmt: skip
+
+
+@functools.cache
+def decompositions() -> dict:
+    table = dict(core_aten_decompositions())
+    for packet in KEPT_WHOLE:
+        for overload in packet.overloads():
+            table.pop(getattr(packet, overload), None)
+    return table | splits.DECOMPOSITIONS | MIXED_NORMS
