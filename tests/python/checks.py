@@ -27,7 +27,7 @@ def compare(
     tolerance: float | None = None,
     dynamic: bool = False,
 ) -> None:
-    """Asserts that the functions do compiled what they do in eager, and that ATen ran none but the ops `allow` names."""
+    """Asserts that the functions do compiled what they do in eager, and that ATen ran only ops that `allow` names."""
     table = dict(functions) if isinstance(functions, Mapping) else {"result": functions}
     inputs = list(inputs)
     table = {name: f for name, f in table.items() if runs(f, inputs)}

@@ -115,6 +115,6 @@ def test_random_numbers_follow_the_seed() -> None:
     assert not any(torch.equal(a, b) for a, b in zip(first, second, strict=True))
     uniform, other, normal, whole = first
     assert not torch.equal(uniform, other)
-    assert 0 <= uniform.min() and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.02
+    assert uniform.min() >= 0 and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.02
     assert abs(normal.mean()) < 0.06 and abs(normal.std() - 1) < 0.05
     assert set(whole.unique().tolist()) == set(range(3, 9))

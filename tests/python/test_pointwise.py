@@ -12,9 +12,9 @@ from checks import DTYPES, FLOATS, compare, layouts, numbers
 UNARY = {
     name: getattr(torch, name)
     for name in (
-        "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-        "atanh erf erfc sigmoid neg abs sign floor ceil round trunc frac square isnan isinf isfinite isposinf isneginf "
-        "logical_not bitwise_not nan_to_num sinc logit deg2rad positive sgn"
+        "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh "
+        "acosh atanh erf erfc sigmoid neg abs sign floor ceil round trunc frac square isnan isinf isfinite isposinf "
+        "isneginf logical_not bitwise_not nan_to_num sinc logit deg2rad positive sgn"
     ).split()
 }
 SCALARS = {
@@ -56,7 +56,8 @@ ACTIVATIONS = {
     "softplus": lambda x: (F.softplus(x), F.softplus(x, 2.0, 1.0)), "hardswish": F.hardswish,
     "hardsigmoid": F.hardsigmoid, "hardtanh": F.hardtanh, "leaky_relu": lambda x: F.leaky_relu(x, 0.2),
     "logsigmoid": F.logsigmoid, "hardshrink": F.hardshrink, "softshrink": F.softshrink, "softsign": F.softsign,
-    "tanhshrink": F.tanhshrink, "threshold": lambda x: F.threshold(x, 0.1, 20), "sigmoid": torch.sigmoid, "tanh": torch.tanh,
+    "tanhshrink": F.tanhshrink, "threshold": lambda x: F.threshold(x, 0.1, 20), "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
 }  # fmt: skip
 SMOOTH = {n: UNARY[n] for n in "exp expm1 sin cos tanh asinh atan erf sigmoid square sinc neg".split()}
 

@@ -15,17 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND as KIND
-from torch._prims_common import elementwise_dtypes
-
 from tokamak.importer.segment import HALVES, Segment
 
-from .registry import Context, Extent, Unsupported, Value, dtype_name, lowers
+from .registry import Context, Extent, Unsupported, Value, lowers
 
 METHODS = frozenset(
-    "abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh "
-    "acosh atanh erf erfc sigmoid floor ceil round trunc isnan isinf isfinite logical_not".split()
+    "abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh "
+    "asinh acosh atanh erf erfc sigmoid floor ceil round trunc isnan isinf isfinite logical_not".split()
 )
 
 
@@ -103,17 +99,6 @@ for _kind in ("lt", "le", "gt", "ge", "eq", "ne"):
 Expr.__hash__ = None  # type: ignore[assignment]
 
 
-def promoted(c: Context, kind: KIND = KIND.DEFAULT) -> str:
-    """The dtype that torch promotes the node's arguments to."""
-    args = [a for a in c.fake_args() if isinstance(a, (torch.Tensor, int, float, bool)) or a is None]
-    return dtype_name(elementwise_dtypes(*args, type_promotion_kind=kind)[0])
-
-
-def wide(dtype: str) -> str:
-    """What one op computes in where its result has this dtype."""
-    return "f32" if dtype in HALVES else dtype
-
-
 def widened(c: Context, x: Value) -> Value:
     """Halves in f32, as eager computes inside one op."""
     return c.b.cast(x, "f32", True) if x.dtype in HALVES else x
@@ -142,21 +127,20 @@ def finish(c: Context, x: Value, fake: Any = None) -> Value:
     return c.b.broadcast_to(rounded(c, x, dtype), shape)
 
 
-def formula(*targets: Any, compute: str | None = None) -> Callable:
-    """Registers a function of Exprs. It computes in its (first) result's dtype, or in what `compute` says: an argument's
-    dtype by `promoted`, for results that are bool."""
+def formula(*targets: Any) -> Callable:
+    """Registers a function of Exprs, which computes in the dtype of its (first) result."""
 
     def register(function: Callable) -> Callable:
         @lowers(*targets)
         def lowering(c: Context, *args: Any, **kwargs: Any) -> Any:
             fakes = c.fake if isinstance(c.fake, (tuple, list)) else [c.fake]
-            dtype = promoted(c) if compute == "promoted" else c.type_of(fakes[0])[0]
-            prepare = lambda x: operand(c, x, dtype)  # noqa: E731
-            given = [Expr(c.b, v) if isinstance(v, Value) else v for v in map(prepare, args)]
-            named = {
-                k: Expr(c.b, v) if isinstance(v, Value) else v for k, v in ((k, prepare(v)) for k, v in kwargs.items())
-            }
-            results = function(*given, **named)
+            dtype = c.type_of(fakes[0])[0]
+
+            def prepare(x: Any) -> Any:
+                x = operand(c, x, dtype)
+                return Expr(c.b, x) if isinstance(x, Value) else x
+
+            results = function(*map(prepare, args), **{name: prepare(x) for name, x in kwargs.items()})
             if not isinstance(results, tuple):
                 return finish(c, results.value)
             return tuple(finish(c, r.value, f) for r, f in zip(results, fakes, strict=True))

@@ -157,7 +157,8 @@ def batch_norm_inference(c: Context, x: Value, weight: Any, bias: Any, mean: Val
 
 @lowers(aten.native_batch_norm_backward.default)
 def batch_norm_backward(c: Context, grad: Value, x: Value, weight: Value | None, mean: Value | None, var: Value | None,
-                        save_mean: Value | None, save_rstd: Value | None, training: bool, eps: float, mask: Any) -> tuple:  # fmt: skip
+                        save_mean: Value | None, save_rstd: Value | None, training: bool, eps: float,
+                        mask: Any) -> tuple:  # fmt: skip
     axes, each = channels_of(x)
     grad, weight = expr(c, grad), expr(c, weight)
     if training:
