@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "passes/expect_rewrite.h"
+#include "support/sanitized.h"
 
 namespace tokamak {
 namespace {
@@ -103,7 +104,7 @@ TEST(Pipeline, IsQuickOnTwentyFourLayers) {
     best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   RecordProperty("milliseconds", std::to_string(best));
-  EXPECT_LT(best, 1000) << "milliseconds, in a debug build on a busy machine";
+  EXPECT_LT(best, kSanitized ? 20000 : 1000) << "milliseconds, in a debug build on a busy machine";
 }
 
 TEST(Pipeline, RunsPassesByName) {

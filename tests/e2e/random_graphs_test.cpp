@@ -6,17 +6,13 @@
 #include "fuzz/compare.h"
 #include "fuzz/random_graph.h"
 #include "fuzz/shrink.h"
-
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
+#include "support/sanitized.h"
 
 namespace tokamak {
 namespace {
 
 // Seeds of one test, and how many of them it tries: sanitizers make each several times slower.
 constexpr int kSeeds = 125;
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 constexpr int kTried = kSanitized ? 25 : kSeeds;
 
 const Engine& engine() {

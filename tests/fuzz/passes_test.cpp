@@ -7,11 +7,12 @@
 #include "fuzz/shrink.h"
 #include "graph/interp/evaluate.h"
 #include "passes/pipeline.h"
+#include "support/sanitized.h"
 
 namespace tokamak::fuzz {
 namespace {
 
-constexpr uint64_t kSeeds = 300;
+constexpr uint64_t kSeeds = kSanitized ? 60 : 300;
 
 using Rewrite = std::function<Result<>(Graph&)>;
 
