@@ -119,8 +119,10 @@ Result<LibraryStep> convStep(const Graph& graph, const Region& region, const lib
   if (desc.bias) desc.biasType = graph.type(node.operands[2]).dtype;
   desc.constantWeights = isConstant(graph, node.operands[1]);
   desc.postOps = postOpsOf(graph, region, step.operands);
-  step.dims = {x[0], x[1], w[0]};
-  for (int s = 0; s < desc.spatialRank; ++s) step.dims.push_back(x[2 + s]), step.dims.push_back(w[2 + s]);
+  desc.channelsLast = op.channelsLast;
+  step.dims = {x[0], x[op.channelAxis(x.size())], w[0]};
+  for (int s = 0; s < desc.spatialRank; ++s)
+    step.dims.push_back(x[op.spatialAxis() + s]), step.dims.push_back(w[2 + s]);
   TK_TRY(auto call, library.conv(desc));
   step.call = std::make_shared<ConvStep>(std::move(call));
   return step;

@@ -24,12 +24,13 @@ static std::vector<DType> servedTypes(const library::Library& library) {
 Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOptions& options) {
   Lowered out;
   out.graph = graph;
-  TK_RETURN_IF_ERROR(runPipeline(out.graph, {.eagerRounding = options.eagerRounding}));
+  const std::vector<DType> served = options.library ? servedTypes(*engine.library) : std::vector<DType>{};
+  TK_RETURN_IF_ERROR(runPipeline(out.graph, {.channelsLast = served, .eagerRounding = options.eagerRounding}));
   FusionOptions fusion;
   fusion.hints = options.hints;
   fusion.fuse = options.fuse;
   fusion.machine.threads = engine.host->threads();
-  if (options.library) fusion.libraryTypes = servedTypes(*engine.library);
+  fusion.libraryTypes = served;
   fusion.decomposed = decomposedActivation;
   out.plan = planFusion(out.graph, fusion);
 

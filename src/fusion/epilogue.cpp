@@ -66,8 +66,9 @@ class Matcher {
     step.kind = EpilogueStep::Kind::binary;
     step.binary = op->kind;
     step.result = readers[0];
-    const bool conv = std::holds_alternative<Conv>(graph_.node(product).op);
-    const Axis column = conv ? 1 : static_cast<Axis>(node.type.rank()) - 1;
+    const auto* conv = std::get_if<Conv>(&graph_.node(product).op);
+    const size_t rank = node.type.rank();
+    const auto column = static_cast<Axis>(conv ? conv->channelAxis(rank) : rank - 1);
     if (auto* broadcast = opAs<Broadcast>(graph_, other)) {
       const ValueId vector = graph_.node(other).operands[0];
       if (graph_.type(vector).rank() != 1 || broadcast->axes != std::vector<Axis>{column} || !isStorable(vector))

@@ -100,7 +100,8 @@ struct ConvDesc {
   bool bias = false;
   DType biasType = DType::f32;
   bool constantWeights = false;
-  bool mayLoseNan = false;  // as in MatMulDesc
+  bool channelsLast = false;  // x, the result and operands of its shape are [N, spatial..., C]; else [N, C, spatial...]
+  bool mayLoseNan = false;    // as in MatMulDesc
   std::vector<PostOp> postOps;
   bool operator==(const ConvDesc&) const = default;
 };

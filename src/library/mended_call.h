@@ -20,7 +20,8 @@ inline ResultBlocks resultBlocks(const MatMulDesc& desc, const MatMulDims& dims)
 inline ResultBlocks resultBlocks(const ConvDesc& desc, const ConvDims& dims) {
   int64_t plane = 1;
   for (int axis = 0; axis < desc.spatialRank; ++axis) plane *= convExtent(desc, dims, axis);
-  return {dims.batch, dims.outChannels, plane, desc.dtype, desc.biasType};
+  const bool last = desc.channelsLast;
+  return {last ? dims.batch * plane : dims.batch, dims.outChannels, last ? 1 : plane, desc.dtype, desc.biasType};
 }
 
 /// The old result is gone by the time it is looked at again.

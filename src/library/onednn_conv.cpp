@@ -26,6 +26,17 @@ std::vector<int64_t> resultShape(const ConvDesc& desc, const ConvDims& dims) {
   return shape;
 }
 
+/// Strides of [N, C, spatial...] as the caller lays it out.
+std::vector<int64_t> imageStrides(const ConvDesc& desc, const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides = denseStrides(shape);
+  if (!desc.channelsLast) return strides;
+  strides[1] = 1;
+  int64_t step = shape[1];
+  for (size_t axis = shape.size(); axis-- > 2;) strides[axis] = step, step *= shape[axis];
+  strides[0] = step;
+  return strides;
+}
+
 bool sums(const ConvDesc& desc) {
   return std::ranges::any_of(desc.postOps, [](const PostOp& op) { return op.kind == PostOpKind::sum; });
 }
@@ -92,14 +103,15 @@ bool OneDnnConv::knownEmpty(const ConvDims& dims) const {
 /// Arguments in the order of the call's buffers, as the caller lays them out.
 Result<std::vector<OneDnnConv::Argument>> OneDnnConv::describe(const ConvDims& d) const {
   std::vector<Argument> arguments;
-  auto add = [&](int arg, std::vector<int64_t> shape, DType dtype) -> Result<> {
+  auto add = [&](int arg, std::vector<int64_t> shape, DType dtype, bool image = false) -> Result<> {
     Argument& argument = arguments.emplace_back();
     argument.arg = arg;
-    TK_TRY(argument.plain, makeMemoryDesc(*lib_, shape, dtype, denseStrides(shape)));
+    TK_TRY(argument.plain,
+           makeMemoryDesc(*lib_, shape, dtype, image ? imageStrides(desc_, shape) : denseStrides(shape)));
     return Unit{};
   };
   const std::span<const int64_t> input(d.input.data(), desc_.spatialRank), kernel(d.kernel.data(), desc_.spatialRank);
-  TK_RETURN_IF_ERROR(add(DNNL_ARG_SRC, spatialShape(d.batch, d.channels, input), desc_.dtype));
+  TK_RETURN_IF_ERROR(add(DNNL_ARG_SRC, spatialShape(d.batch, d.channels, input), desc_.dtype, true));
   std::vector<int64_t> weights = spatialShape(d.outChannels / desc_.groups, d.channels / desc_.groups, kernel);
   if (desc_.groups > 1) weights.insert(weights.begin(), desc_.groups);
   TK_RETURN_IF_ERROR(add(DNNL_ARG_WEIGHTS, weights, desc_.dtype));
@@ -112,9 +124,10 @@ Result<std::vector<OneDnnConv::Argument>> OneDnnConv::describe(const ConvDims& d
       std::fill(shape.begin(), shape.end(), 1);
       if (op.broadcast == Broadcast::row) shape[1] = d.outChannels;
     }
-    TK_RETURN_IF_ERROR(add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, shape, op.dtype));
+    TK_RETURN_IF_ERROR(add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, shape, op.dtype,
+                           op.broadcast == Broadcast::none));
   }
-  TK_RETURN_IF_ERROR(add(DNNL_ARG_DST, resultShape(desc_, d), desc_.dtype));
+  TK_RETURN_IF_ERROR(add(DNNL_ARG_DST, resultShape(desc_, d), desc_.dtype, true));
   return arguments;
 }
 
@@ -153,10 +166,10 @@ Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::make(const ConvD
   const auto shapeA = spatialShape(d.batch, d.channels, input);
   const bool free = layouts == Layouts::free;
   TK_TRY(const MemoryDesc a,
-         makeMemoryDesc(*lib_, shapeA, desc_.dtype, free ? std::vector<int64_t>{} : denseStrides(shapeA)));
+         makeMemoryDesc(*lib_, shapeA, desc_.dtype, free ? std::vector<int64_t>{} : imageStrides(desc_, shapeA)));
   TK_TRY(const MemoryDesc w, makeMemoryDesc(*lib_, shapeW, desc_.dtype, {}));
   TK_TRY(const MemoryDesc c,
-         makeMemoryDesc(*lib_, shapeC, desc_.dtype, free ? std::vector<int64_t>{} : denseStrides(shapeC)));
+         makeMemoryDesc(*lib_, shapeC, desc_.dtype, free ? std::vector<int64_t>{} : imageStrides(desc_, shapeC)));
   const int64_t channels[] = {d.outChannels}, one[] = {1};
   TK_TRY(const MemoryDesc bias, makeMemoryDesc(*lib_, channels, desc_.biasType, one));
 

@@ -5,7 +5,7 @@
 
 namespace tokamak::library {
 
-/// Convolutions read and write channels first; where oneDNN is faster in a layout of its own, arguments are reordered
+/// Convolutions read and write channels first or last; where oneDNN is faster in a layout of its own, arguments are reordered
 /// around the primitive.
 class OneDnnConv final : public ConvCall {
  public:

@@ -45,7 +45,8 @@ std::optional<Affine> affineOf(const Graph& graph, const Node& node, const Norm&
 
 /// The axis of the filter that runs over output channels; nothing if the producer's channels are not the norm's.
 std::optional<Axis> filterAxis(const Graph& graph, const Node& producer) {
-  if (std::holds_alternative<Conv>(producer.op)) return 0;
+  if (const auto* conv = std::get_if<Conv>(&producer.op))
+    return conv->channelsLast ? std::nullopt : std::optional<Axis>(0);
   const auto* matmul = std::get_if<MatMul>(&producer.op);
   if (!matmul || producer.type.rank() != 2 || graph.type(producer.operands[1]).rank() != 2) return std::nullopt;
   return matmul->transposeB ? 0 : 1;

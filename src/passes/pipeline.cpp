@@ -6,6 +6,7 @@
 
 #include "passes/canonicalise.h"
 #include "passes/cast_cleanup.h"
+#include "passes/channels_last.h"
 #include "passes/cse.h"
 #include "passes/dce.h"
 #include "passes/decompose.h"
@@ -54,6 +55,8 @@ Result<> runPipeline(Graph& graph, const PipelineOptions& options, const PassObs
   // After decompose, which writes identities (broadcasts to the same shape, counts) without looking.
   TK_RETURN_IF_ERROR(run(Canonicalise{}));
   TK_RETURN_IF_ERROR(run(FoldConstants{}));
+  // Before the transposes that it writes are sunk.
+  if (!options.channelsLast.empty()) TK_RETURN_IF_ERROR(run(ChannelsLast{options.channelsLast}));
   // Transposes before reshapes: sinking a transpose leaves reshapes where only unit axes moved.
   TK_RETURN_IF_ERROR(run(SinkTranspose{}));
   TK_RETURN_IF_ERROR(run(SinkReshape{}));
@@ -83,9 +86,10 @@ constexpr NamedPass named() {
   return {P::name, [](Graph& graph) { return P{}.run(graph); }};
 }
 
-constexpr std::array kPasses = {named<Canonicalise>(),        named<CastCleanup>(), named<CommonSubexpressions>(),
-                                named<DeadCodeElimination>(), named<Decompose>(),   named<FoldBatchNorm>(),
-                                named<FoldConstants>(),       named<SinkReshape>(), named<SinkTranspose>()};
+constexpr std::array kPasses = {named<Canonicalise>(),         named<CastCleanup>(),         named<ChannelsLast>(),
+                                named<CommonSubexpressions>(), named<DeadCodeElimination>(), named<Decompose>(),
+                                named<FoldBatchNorm>(),        named<FoldConstants>(),       named<SinkReshape>(),
+                                named<SinkTranspose>()};
 
 }  // namespace
 

@@ -9,8 +9,9 @@
 namespace tokamak {
 
 struct PipelineOptions {
-  bool keepAttention = false;  // the device has a fused attention kernel
-  bool eagerRounding = false;  // precision = eager: every op rounds to its dtype, so no cast is redundant
+  bool keepAttention = false;       // the device has a fused attention kernel
+  std::vector<DType> channelsLast;  // dtypes whose convolutions the library serves best with channels last
+  bool eagerRounding = false;       // precision = eager: every op rounds to its dtype, so no cast is redundant
 };
 
 /// Told of every pass that ran, with the graph as it left it.

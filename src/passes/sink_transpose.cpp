@@ -1,6 +1,7 @@
 #include "passes/sink_transpose.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "passes/rewriter.h"
 #include "passes/shape_ops.h"
@@ -59,6 +60,43 @@ ValueId sinkBelowReduce(Rewriter& rewriter, const Node& node, const Reduce& op) 
   return transposed(rewriter, rewriter.append(moved, {source}, std::move(type)), order);
 }
 
+template <class T>
+std::vector<T> reordered(const std::vector<T>& byAxis, const std::vector<Axis>& perm) {
+  std::vector<T> out(byAxis.size());
+  for (size_t i = 0; i < perm.size(); ++i) out[perm[i]] = byAxis[i];
+  return out;
+}
+
+/// What moves whole elements along axes moves them along the same axes before the transpose.
+std::optional<Op> below(const Op& op, const std::vector<Axis>& perm) {
+  if (const auto* pad = std::get_if<Pad>(&op)) return Pad{reordered(pad->low, perm), reordered(pad->high, perm), pad->value};
+  if (const auto* slice = std::get_if<Slice>(&op))
+    return Slice{reordered(slice->start, perm), reordered(slice->stride, perm)};
+  if (const auto* concat = std::get_if<Concat>(&op)) return Concat{perm[concat->axis]};
+  if (const auto* flip = std::get_if<Flip>(&op)) {
+    Flip moved = *flip;
+    for (Axis& axis : moved.axes) axis = perm[axis];
+    std::sort(moved.axes.begin(), moved.axes.end());
+    return moved;
+  }
+  return std::nullopt;
+}
+
+ValueId sinkBelowMove(Rewriter& rewriter, const Node& node) {
+  const auto* first = transposeOf(rewriter.target(), node.operands[0]);
+  if (!first) return {};
+  const std::vector<Axis> perm = first->perm;
+  const auto op = below(node.op, perm);
+  if (!op) return {};
+  std::vector<ValueId> operands;
+  for (ValueId v : node.operands) {
+    operands.push_back(below(rewriter, v, perm));
+    if (!operands.back().valid()) return {};
+  }
+  TensorType type{node.type.dtype, reordered(node.type.shape, perm)};
+  return rewriter.transpose(rewriter.append(*op, std::move(operands), std::move(type)), perm);
+}
+
 /// Whether v is a transpose of the last two axes only.
 bool swapsLastTwo(const Graph& graph, ValueId v) {
   const auto* transpose = transposeOf(graph, v);
@@ -98,6 +136,8 @@ Changed sinkOnce(Graph& graph) {
       const ValueId operand = graph.node(v).operands[0];
       if (users[operand.index].size() == 1 && !isOutput[operand.index])
         fresh = sinkBelowReduce(rewriter, node, *reduce);
+    } else if (!node.operands.empty()) {
+      fresh = sinkBelowMove(rewriter, node);
     }
     if (fresh.valid())
       rewriter.replace(v, fresh);

@@ -32,6 +32,27 @@ TEST(SinkTranspose, MergesUnderElementwise) {
     })");
 }
 
+TEST(SinkTranspose, GoesBelowWhatMovesElements) {
+  expectRewrite(SinkTranspose{}, R"(
+    graph @f(%a: f32[2, 3, 4], %b: f32[2, 3, 4]) {
+      %0 = transpose %a {perm = [0, 2, 1]} : f32[2, 4, 3]
+      %1 = pad %0 {low = [0, 1, 0], high = [0, 0, 2], value = 0.0} : f32[2, 5, 5]
+      %2 = slice %1 {start = [0, 1, 0], stride = [1, 2, 1]} : f32[2, 2, 3]
+      %3 = flip %2 {axes = [1]} : f32[2, 2, 3]
+      %4 = transpose %3 {perm = [0, 2, 1]} : f32[2, 3, 2]
+      %5 = concat %4, %4 {axis = 2} : f32[2, 3, 4]
+      return %5
+    })",
+                R"(
+    graph @f(%a: f32[2, 3, 4], %b: f32[2, 3, 4]) {
+      %0 = pad %a {low = [0, 0, 1], high = [0, 2, 0], value = 0.0} : f32[2, 5, 5]
+      %1 = slice %0 {start = [0, 0, 1], stride = [1, 1, 2]} : f32[2, 3, 2]
+      %2 = flip %1 {axes = [2]} : f32[2, 3, 2]
+      %3 = concat %2, %2 {axis = 2} : f32[2, 3, 4]
+      return %3
+    })");
+}
+
 TEST(SinkTranspose, CancelsOnTheWay) {
   expectRewrite(SinkTranspose{}, R"(
     graph @f(%a: f32[2, 3, 4]) {

@@ -87,6 +87,11 @@ TEST_P(EveryComposite, Convolutions) {
         cases.add(Bound::loose, Conv{one, none, none, one, groups}, {x, w});
         cases.add(Bound::loose, Conv{two, one, two, one, groups}, {x, w, bias});
         cases.add(Bound::loose, Conv{one, two, one, two, groups}, {x, w, bias});
+        Extents last = image;
+        std::rotate(last.begin() + 1, last.begin() + 2, last.end());
+        const ValueId turned = cases.input(dtype(), last, Fill::tame);
+        cases.add(Bound::loose, Conv{one, none, none, one, groups, true}, {turned, w});
+        cases.add(Bound::loose, Conv{two, one, two, one, groups, true}, {turned, w, bias});
       }
     cases.expectRight(false, {.library = library});
   }

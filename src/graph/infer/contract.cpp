@@ -45,9 +45,10 @@ Result<TensorType> inferOp(const Conv& op, const Site& site) {
   TK_RETURN_IF_ERROR(site.expectList("high", op.high, k, 0));
   TK_RETURN_IF_ERROR(site.expectList("dilation", op.dilation, k, 1));
   TK_RETURN_IF_ERROR(site.expectList("groups", {op.groups}, 1, 1));
-  if (x.shape[1] != w.shape[1] * Dim(op.groups))
+  const Dim& channels = x.shape[op.channelAxis(x.rank())];
+  if (channels != w.shape[1] * Dim(op.groups))
     return site.fail("T0203",
-                     fmt::format("{} has {} channels but {} with {} groups wants {}", site.show(0), x.shape[1].str(),
+                     fmt::format("{} has {} channels but {} with {} groups wants {}", site.show(0), channels.str(),
                                  site.show(1), op.groups, (w.shape[1] * Dim(op.groups)).str()),
                      "w is [O, C / groups, kernel...]");
   if (!Dim::mod(w.shape[0], Dim(op.groups)).is(0) && w.shape[0].isConst())
@@ -55,13 +56,15 @@ Result<TensorType> inferOp(const Conv& op, const Site& site) {
                      fmt::format("{} output channels do not split into {} groups", w.shape[0].str(), op.groups),
                      "use a multiple of groups");
   if (site.count() == 3) TK_RETURN_IF_ERROR(site.expectShape(2, {w.shape[0]}, "one number for each output channel"));
-  TensorType type{x.dtype, {x.shape[0], w.shape[0]}};
+  TensorType type{x.dtype, x.shape};
+  type.shape[op.channelAxis(x.rank())] = w.shape[0];
   for (size_t i = 0; i < k; ++i) {
     if (w.shape[2 + i].is(0))
       return site.fail("T0203", fmt::format("the kernel {} is empty", site.show(1)), "kernel extents are at least 1");
     TK_TRY(Dim extent,
-           windowExtent(site, x.shape[2 + i], w.shape[2 + i], op.stride[i], op.low[i], op.high[i], op.dilation[i]));
-    type.shape.push_back(std::move(extent));
+           windowExtent(site, x.shape[op.spatialAxis() + i], w.shape[2 + i], op.stride[i], op.low[i], op.high[i],
+                        op.dilation[i]));
+    type.shape[op.spatialAxis() + i] = std::move(extent);
   }
   return type;
 }

@@ -63,11 +63,11 @@ struct Convolution {
   int64_t stride[3] = {1, 1, 1}, low[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
 
   Convolution(const Conv& op, const Extents& x, const Extents& w, const Extents& result)
-      : n(x[0]), channels(x[1]), outputs(w[0]), groups(op.groups), perGroup(w[1]) {
+      : n(x[0]), channels(x[op.channelAxis(x.size())]), outputs(w[0]), groups(op.groups), perGroup(w[1]) {
     const size_t k = x.size() - 2;
     for (size_t i = 0; i < k; ++i) {
       const size_t at = 3 - k + i;
-      in[at] = x[2 + i], out[at] = result[2 + i], kernel[at] = w[2 + i];
+      in[at] = x[op.spatialAxis() + i], out[at] = result[op.spatialAxis() + i], kernel[at] = w[2 + i];
       stride[at] = op.stride[i], low[at] = op.low[i], dilation[at] = op.dilation[i];
     }
   }
@@ -115,6 +115,25 @@ void convolve(const Convolution& c, const std::vector<T>& x, const std::vector<T
     }
 }
 
+/// [N, a, b] as [N, b, a].
+template <class T>
+std::vector<T> swapped(const std::vector<T>& x, int64_t n, int64_t a, int64_t b) {
+  std::vector<T> out(x.size());
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < a; ++j)
+      for (int64_t k = 0; k < b; ++k) out[(i * b + k) * a + j] = x[(i * a + j) * b + k];
+  return out;
+}
+
+/// Channels last is channels first between two transpositions.
+template <class T>
+void convolveAny(const Conv& op, const Convolution& c, const std::vector<T>& x, const std::vector<T>& w,
+                 const std::vector<T>* bias, std::vector<T>& out) {
+  if (!op.channelsLast) return convolve(c, x, w, bias, out);
+  convolve(c, swapped(x, c.n, c.in[0] * c.in[1] * c.in[2], c.channels), w, bias, out);
+  out = swapped(out, c.n, c.outputs, c.out[0] * c.out[1] * c.out[2]);
+}
+
 }  // namespace
 
 Result<Value> apply(const MatMul& op, const Call& call) {
@@ -139,9 +158,9 @@ Result<Value> apply(const Conv& op, const Call& call) {
                       "give a multiple of groups");
   const Convolution convolution(op, x.shape, w.shape, call.shape);
   if (isFloat(out.dtype))
-    convolve(convolution, x.floats, w.floats, bias ? &bias->floats : nullptr, out.floats);
+    convolveAny(op, convolution, x.floats, w.floats, bias ? &bias->floats : nullptr, out.floats);
   else
-    convolve(convolution, x.ints, w.ints, bias ? &bias->ints : nullptr, out.ints);
+    convolveAny(op, convolution, x.ints, w.ints, bias ? &bias->ints : nullptr, out.ints);
   wrapAll(out);
   return out;
 }

@@ -22,7 +22,7 @@ struct MatMul {
 };
 
 /// Cross-correlation of x [N, C, spatial...] with w [O, C / groups, kernel...], optional bias [O]; 1 to 3 spatial axes;
-/// lists have one entry a spatial axis.
+/// lists have one entry a spatial axis. channelsLast: x is [N, spatial..., C] and the result [N, spatial..., O].
 ///
 ///   %2 = conv %x, %w {stride = [2, 2], low = [3, 3], high = [3, 3], dilation = [1, 1], groups = 1} : f32[1, 64, 112,
 ///   112]
@@ -30,10 +30,15 @@ struct Conv {
   static constexpr std::string_view mnemonic = "conv";
   std::vector<int64_t> stride, low, high, dilation;
   int64_t groups = 1;
+  bool channelsLast = false;
   static constexpr auto fields() {
-    return std::tuple{Field{"stride", &Conv::stride}, Field{"low", &Conv::low}, Field{"high", &Conv::high},
-                      Field{"dilation", &Conv::dilation}, Field{"groups", &Conv::groups}};
+    return std::tuple{Field{"stride", &Conv::stride}, Field{"low", &Conv::low},
+                      Field{"high", &Conv::high},     Field{"dilation", &Conv::dilation},
+                      Field{"groups", &Conv::groups}, Field{"channels_last", &Conv::channelsLast}};
   }
+  /// Where the channels of x and of the result are, and their first spatial axis.
+  size_t channelAxis(size_t rank) const { return channelsLast ? rank - 1 : 1; }
+  size_t spatialAxis() const { return channelsLast ? 1 : 2; }
   bool operator==(const Conv&) const = default;
 };
 
