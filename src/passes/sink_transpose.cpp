@@ -69,7 +69,8 @@ std::vector<T> reordered(const std::vector<T>& byAxis, const std::vector<Axis>& 
 
 /// What moves whole elements along axes moves them along the same axes before the transpose.
 std::optional<Op> below(const Op& op, const std::vector<Axis>& perm) {
-  if (const auto* pad = std::get_if<Pad>(&op)) return Pad{reordered(pad->low, perm), reordered(pad->high, perm), pad->value};
+  if (const auto* pad = std::get_if<Pad>(&op))
+    return Pad{reordered(pad->low, perm), reordered(pad->high, perm), pad->value};
   if (const auto* slice = std::get_if<Slice>(&op))
     return Slice{reordered(slice->start, perm), reordered(slice->stride, perm)};
   if (const auto* concat = std::get_if<Concat>(&op)) return Concat{perm[concat->axis]};

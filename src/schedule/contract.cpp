@@ -150,7 +150,7 @@ void lowerConv(Lowering& l, const Contract::Plan& plan) {
   l.e.loop("i", w.i64(0), w.dim(elementCount(outer)), 1, Binding::parallel, [&](ExprId i) {
     auto index = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, outer);
     index.push_back({});
-    overVectors(l.e, {width * 2, width, Binding::serial, 1}, 0, shape.back(), [&](const Index& j, const At& lanes) {
+    overVectors(l.e, {op.channelsLast ? 1 : width * 2, width, Binding::serial, 1}, 0, shape.back(), [&](const Index& j, const At& lanes) {
       index.back() = j;
       IndexMath m(w, lanes.lanes);
       const kernel::VarId acc = w.declare("acc", zero(w, type, lanes.lanes));
