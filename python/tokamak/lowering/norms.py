@@ -152,7 +152,12 @@ def batch_norm_no_stats(
 @lowers(aten._native_batch_norm_legit_no_training.default)
 def batch_norm_inference(c: Context, x: Value, weight: Any, bias: Any, mean: Value, var: Value, momentum: float,
                          eps: float) -> list[Value]:  # fmt: skip
-    return batch_norm(c, x, weight, bias, mean, var, False, momentum, eps)[:3]
+    operands = [v for v in (x, weight, bias, mean, var) if v is not None]
+    if (weight is None) != (bias is None) or x.rank < 2 or any(v.dtype != x.dtype for v in operands):
+        return batch_norm(c, x, weight, bias, mean, var, False, momentum, eps)[:3]
+    affine = ", affine = true" if weight is not None else ""
+    y = c.b.op("norm", operands, f"kind = batch, eps = {eps!r}{affine}")
+    return [y, *(c.b.full(0, *c.type_of(f)) for f in c.fake[1:3])]
 
 
 @lowers(aten.native_batch_norm_backward.default)

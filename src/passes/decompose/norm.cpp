@@ -66,17 +66,18 @@ ValueId rootMeanSquare(Emitter& emit, ValueId x, const std::vector<Axis>& axes, 
   return emit.binary(BinaryKind::mul, x, emit.spread(reciprocalDeviation(emit, meanSquare, eps), axes, shape));
 }
 
-/// With known statistics the factor of a channel, weight / deviation, is computed once a channel: two ops an element.
+/// With known statistics factor and summand of a channel are computed once a channel: two ops an element, which a
+/// library applies to its product. As in eager: scale = weight / deviation, shift = bias - mean * scale.
 ValueId inferenceBatch(Emitter& emit, ValueId x, NormOperands o, double eps) {
   const TensorType type = emit.type(x);
   auto channelwise = [&](ValueId v) { return emit.broadcast(v, {1}, type.shape); };
   auto wide = [&](ValueId v) { return emit.cast(v, type.dtype, true); };
   ValueId scale = reciprocalDeviation(emit, wide(o.variance), eps);
   if (o.weight.valid()) scale = emit.binary(BinaryKind::mul, scale, wide(o.weight));
-  const ValueId centred = emit.binary(BinaryKind::sub, x, channelwise(wide(o.mean)));
-  ValueId y = emit.binary(BinaryKind::mul, centred, channelwise(scale));
-  if (o.bias.valid()) y = emit.binary(BinaryKind::add, y, channelwise(wide(o.bias)));
-  return y;
+  const ValueId drift = emit.binary(BinaryKind::mul, wide(o.mean), scale);
+  const ValueId shift =
+      o.bias.valid() ? emit.binary(BinaryKind::sub, wide(o.bias), drift) : emit.unary(UnaryKind::neg, drift);
+  return emit.binary(BinaryKind::add, emit.binary(BinaryKind::mul, x, channelwise(scale)), channelwise(shift));
 }
 
 /// [N, C, ...] as [N, groups, C / groups, ...]; nothing where that is not known to divide.
