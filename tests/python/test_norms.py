@@ -118,3 +118,9 @@ def test_random_numbers_follow_the_seed() -> None:
     assert uniform.min() >= 0 and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.02
     assert abs(normal.mean()) < 0.06 and abs(normal.std() - 1) < 0.05
     assert set(whole.unique().tolist()) == set(range(3, 9))
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_uniform_halves_are_below_one(dtype: torch.dtype) -> None:
+    x = torch.compile(lambda: torch.rand(1 << 16, dtype=dtype), backend="tokamak")()
+    assert x.dtype == dtype and x.min() >= 0 and x.max() < 1 and abs(x.double().mean() - 0.5) < 0.01

@@ -144,3 +144,11 @@ def test_cross_entropy() -> None:
         )  # fmt: skip
 
     compare(losses, [x, target, weight], grad=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_symbolic_sizes(dtype: torch.dtype) -> None:
+    """Sizes among the operands: counts of elements, of a kernel that serves every size."""
+    x = numbers(5, 7, dtype=dtype)
+    compare(lambda x: (x.mean(), x.var(0), F.mse_loss(x, x * 2), x.softmax(1)), [x], grad=True, dynamic=True)
+    compare(lambda x: (x * x.shape[0], x / x.shape[1] ** 0.5, x < x.shape[1] / 3, x + len(x)), [x], dynamic=True)

@@ -58,6 +58,7 @@ class Entry:
     inside: dict[int, Value] = dataclasses.field(default_factory=dict)  # as a value of each segment that reads it
     parts: list[Entry] | None = None  # of a tuple
     object: Any = None  # a Python value, where it is known
+    tensor: Entry | None = None  # a symbolic number as a 0-d tensor
     emit: Any = None  # makes it anew in any segment, where that costs nothing
 
 
@@ -229,8 +230,10 @@ class Importer:
             return self.value_in(entry, level)
         if isinstance(entry.fake, torch.SymInt):
             return registry.Extent(dim_of(entry.fake))
-        if isinstance(entry.fake, (torch.SymFloat, torch.SymBool)):
-            raise Unsupported("a symbolic number is an operand")
+        if isinstance(entry.fake, torch.SymFloat):
+            return self.float_in(entry, level)
+        if isinstance(entry.fake, torch.SymBool):
+            raise Unsupported("a symbolic truth is an operand")
         return entry.fake if entry.object is None else entry.object
 
     def value_in(self, entry: Entry, level: int) -> Value:
@@ -367,6 +370,17 @@ class Importer:
         level = entry.level = max([entry.level, *(e.level for e, _ in sources)])
         self.before.setdefault(level, []).append(("call", compute, args, None, entry.slot))
         return entry.slot
+
+    def float_in(self, entry: Entry, level: int) -> Value:
+        """A symbolic float as f64[], which the plan makes before the segment runs."""
+        if entry.tensor is None:
+            number = self.slot_of(entry)
+            entry.tensor = Entry(torch.empty((), dtype=torch.float64), entry.level, slot=self.new_slot())
+            make = ("call", torch.tensor, (_ext.Slot(number),), {"dtype": torch.float64}, entry.tensor.slot)
+            self.before.setdefault(entry.level, []).append(make)
+        if entry.level > level:
+            raise Unsupported("a symbolic number is known only after calls")
+        return self.value_in(entry.tensor, level)
 
     def carry_symbols(self, level: int, segment: Segment) -> None:
         """A segment learns each symbol from a tensor of shape [symbol, 0], whatever its other inputs are."""

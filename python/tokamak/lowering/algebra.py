@@ -17,7 +17,7 @@ from typing import Any
 
 from tokamak.importer.segment import HALVES, Segment
 
-from .registry import Context, Extent, Unsupported, Value, lowers
+from .registry import Context, Extent, Value, lowers
 
 METHODS = frozenset(
     "abs sign exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh "
@@ -112,7 +112,7 @@ def rounded(c: Context, x: Value, dtype: str) -> Value:
 def operand(c: Context, x: Any, dtype: str) -> Any:
     """A value as an operand of an op whose result has this dtype: halves wide, integers first rounded as torch does."""
     if isinstance(x, Extent):
-        raise Unsupported("a size is an operand")
+        return c.b.cast(c.b.size(x.dim), "f32" if dtype in HALVES else dtype)
     if not isinstance(x, Value):
         return x
     if dtype in HALVES:

@@ -47,6 +47,11 @@ def empty(c: Context, *args: Any, **kwargs: Any) -> Value:
     return c.b.full(0, c.dtype, c.shape)
 
 
+@lowers(aten._efficientzerotensor.default, free=True)
+def zeros(c: Context, size: Any, **kwargs: Any) -> Value:
+    return c.b.full(0, c.dtype, c.shape)
+
+
 @lowers(aten.fill.Tensor)
 def fill(c: Context, x: Value, value: Value) -> Value:
     return c.b.broadcast_to(c.b.cast(value, c.dtype), c.shape)

@@ -23,6 +23,11 @@ def square(x: Expr) -> Expr:
     return x * x
 
 
+@formula(aten.ldexp.Tensor)
+def ldexp(x: Expr, exponent: Expr) -> Expr:
+    return x * 2**exponent
+
+
 @formula(aten.addcmul.default)
 def addcmul(x: Expr, a: Expr, b: Expr, value: Any = 1) -> Expr:
     return x + (a * b if value == 1 else a * value * b)

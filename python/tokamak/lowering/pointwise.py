@@ -65,9 +65,10 @@ def signbit(c: Context, x: Value) -> Value:
 
 def arithmetic(c: Context, kind: str, x: Any, y: Any, alpha: Any = 1) -> Value:
     """x kind (alpha y), both in the result's dtype; rounded once."""
-    if isinstance(alpha, Extent):
-        raise Unsupported("alpha is a size")
     dtype = c.dtype
+    alpha = operand(c, alpha, dtype)
+    if isinstance(alpha, Value) and not isinstance(y, Value):
+        raise Unsupported("alpha is a size")
     direct = alpha == 1 and all(isinstance(v, Value) and v.dtype == dtype for v in (x, y))
     x, y = (v if direct else operand(c, v, dtype) for v in (x, y))
     if alpha != 1:
@@ -104,7 +105,9 @@ for _packet in (aten.__lshift__, aten.__rshift__):
         return arithmetic(c, _kind, x, y)
 
 
-@lowers(aten.div.Tensor, aten.div.Scalar, aten.div.Tensor_mode, aten.div.Scalar_mode)
+@lowers(
+    *overloads("div", "Tensor", "Scalar", "Tensor_mode", "Scalar_mode"), *overloads("true_divide", "Tensor", "Scalar")
+)
 def div(c: Context, x: Any, y: Any, rounding_mode: str | None = None) -> Value:
     if rounding_mode == "floor":
         return arithmetic(c, "floordiv", x, y)
@@ -128,8 +131,8 @@ POWERS = {
 
 @lowers(aten.pow.Tensor_Scalar)
 def pow_scalar(c: Context, x: Value, y: Any) -> Value:
-    if isinstance(y, Extent):
-        raise Unsupported("a size is an operand")
+    if isinstance(y, (Extent, Value)):
+        return arithmetic(c, "pow", x, y)
     if y == 0 or y == 1:
         return finish(c, c.b.full(1, c.dtype, c.shape) if y == 0 else operand(c, x, c.dtype))
     special = POWERS.get(float(y)) if c.dtype != "f16" or float(y).is_integer() else None
@@ -145,7 +148,7 @@ def pow_scalar(c: Context, x: Value, y: Any) -> Value:
 def exactly(c: Context, x: Any, dtype: str) -> Any:
     """An operand rounded to the dtype, as torch does before it compares."""
     if isinstance(x, Extent):
-        raise Unsupported("a size is an operand")
+        x = c.b.size(x.dim)
     if isinstance(x, Value):
         return c.b.cast(x, dtype)
     return torch.tensor(x, dtype=torch.float16 if dtype == "f16" else torch.bfloat16).item() if dtype in HALVES else x
@@ -155,7 +158,10 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
     @lowers(getattr(aten, _name).Tensor, getattr(aten, _name).Scalar)
     def compare(c: Context, x: Any, y: Any, _kind: str = _name) -> Value:
-        dtype = dtype_name(torch.result_type(*c.fake_args()[:2]))
+        numbers = [
+            1 if isinstance(a, torch.SymInt) else 1.0 if isinstance(a, torch.SymFloat) else a for a in c.fake_args()
+        ]
+        dtype = dtype_name(torch.result_type(*numbers[:2]))
         return finish(c, c.b.binary(_kind, exactly(c, x, dtype), exactly(c, y, dtype)))
 
 

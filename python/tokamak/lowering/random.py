@@ -17,9 +17,15 @@ def draw(c: Context, kind: str, dtype: str) -> Value:
     return c.b.random(c.seed(), c.next_offset(), kind, dtype, c.type_of(fake)[1])
 
 
+STEPS = {"f16": 2.0**11, "bf16": 2.0**8}  # numbers below 1 that a half tells apart everywhere in [0, 1)
+
+
 def drawn(c: Context, kind: str) -> Value:
-    """In the node's dtype: halves and f32 from 24 random bits, so that a half may round up to 1 as nowhere in eager."""
-    return draw(c, kind, c.dtype)
+    """In the node's dtype; uniform halves from as many bits as they have, since others round up to 1."""
+    if kind != "uniform" or c.dtype not in STEPS:
+        return draw(c, kind, c.dtype)
+    u = Expr(c.b, draw(c, kind, "f32"))
+    return rounded(c, ((u * STEPS[c.dtype]).floor() * (1 / STEPS[c.dtype])).value, c.dtype)
 
 
 @lowers(aten.native_dropout.default, needs_seed=True)
@@ -59,3 +65,20 @@ def randint(c: Context, *args: Any, **kwargs: Any) -> Value:
         raise Unsupported("a bound is a size")
     offset = c.b.binary("rem", draw(c, "bits", "i64"), high - low)
     return c.b.cast(c.b.add(offset, low), c.dtype)
+
+
+@lowers(aten.normal_functional.default, needs_seed=True)
+def normal(c: Context, x: Value, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Value:
+    return affine(c, "normal", std, mean, generator)
+
+
+@lowers(aten.uniform.default, needs_seed=True)
+def uniform(c: Context, x: Value, low: float = 0.0, high: float = 1.0, generator: Any = None) -> Value:
+    return affine(c, "uniform", high - low, low, generator)
+
+
+def affine(c: Context, kind: str, scale: float, start: float, generator: Any) -> Value:
+    if generator is not None:
+        raise Unsupported("it draws from a generator of its own")
+    draws = Expr(c.b, draw(c, kind, "f64" if c.dtype == "f64" else "f32"))
+    return rounded(c, (draws * scale + start).value, c.dtype)
