@@ -37,9 +37,12 @@ PyObject* status(PyObject* self, PyObject*) {
   return guarded([&] {
     const Engine& engine = EngineBox::of(self);
     const auto pool = engine.pool->counters();
-    nlohmann::json out{{"in_use_bytes", pool.inUseBytes}, {"cached_bytes", pool.cachedBytes},
-                       {"peak_bytes", pool.peakBytes},    {"hits", pool.hits},
-                       {"misses", pool.misses},           {"limit_bytes", pool.limitBytes},
+    nlohmann::json out{{"in_use_bytes", pool.inUseBytes},
+                       {"cached_bytes", pool.cachedBytes},
+                       {"peak_bytes", pool.peakBytes},
+                       {"hits", pool.hits},
+                       {"misses", pool.misses},
+                       {"limit_bytes", pool.limitBytes},
                        {"library", engine.library->version()},
                        {"library_path", engine.library->path()},
                        {"threads", engine.host->threads()}};
@@ -109,21 +112,19 @@ PyObject* memory(PyObject* self, PyObject* dims) {
   });
 }
 
-PyMethodDef engineMethods[] = {
-    {"compile", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&compileGraph)),
-     METH_VARARGS | METH_KEYWORDS, "compile(graph, hints=None, ...) -> Executable"},
-    {"status", status, METH_NOARGS, "pool counters and the library"},
-    {"trim", trim, METH_NOARGS, "give kept memory back to the system"},
-    {}};
+PyMethodDef engineMethods[] = {{"compile", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&compileGraph)),
+                                METH_VARARGS | METH_KEYWORDS, "compile(graph, hints=None, ...) -> Executable"},
+                               {"status", status, METH_NOARGS, "pool counters and the library"},
+                               {"trim", trim, METH_NOARGS, "give kept memory back to the system"},
+                               {}};
 
-PyMethodDef executableMethods[] = {
-    {"table", explained<&explainTable>, METH_NOARGS, "the ledger as a table"},
-    {"summary", explained<&explainSummary>, METH_NOARGS, "the table without its edges"},
-    {"json", explained<&explainJson>, METH_NOARGS, "the ledger as JSON"},
-    {"html", explained<&explainHtml>, METH_NOARGS, "the ledger as a page"},
-    {"kernels", kernels, METH_NOARGS, "text of the kernels; empty for library calls"},
-    {"memory", memory, METH_O, "memory(dims) -> bytes of one call"},
-    {}};
+PyMethodDef executableMethods[] = {{"table", explained<&explainTable>, METH_NOARGS, "the ledger as a table"},
+                                   {"summary", explained<&explainSummary>, METH_NOARGS, "the table without its edges"},
+                                   {"json", explained<&explainJson>, METH_NOARGS, "the ledger as JSON"},
+                                   {"html", explained<&explainHtml>, METH_NOARGS, "the ledger as a page"},
+                                   {"kernels", kernels, METH_NOARGS, "text of the kernels; empty for library calls"},
+                                   {"memory", memory, METH_O, "memory(dims) -> bytes of one call"},
+                                   {}};
 
 }  // namespace
 
@@ -134,9 +135,8 @@ void addExecutable(PyObject* module) {
                                {}};
   PyType_Spec engineSpec{"tokamak._ext.Engine", sizeof(EngineBox), 0, Py_TPFLAGS_DEFAULT, engineSlots};
   types().engine = addType(module, engineSpec, "Engine");
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(&ExecutableBox::dealloc)},
-                         {Py_tp_methods, executableMethods},
-                         {}};
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(&ExecutableBox::dealloc)}, {Py_tp_methods, executableMethods}, {}};
   PyType_Spec spec{"tokamak._ext.Executable", sizeof(ExecutableBox), 0,
                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   types().executable = addType(module, spec, "Executable");

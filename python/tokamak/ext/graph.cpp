@@ -100,8 +100,8 @@ PyObject* constant(PyObject* self, PyObject* tensor) {
     const auto dtype = dtypeOf(in.tensor.dtype);
     if (!dtype || in.tensor.device.type != dlpack::cpu)
       raise(PyExc_ValueError, "a constant is a tensor of numbers on the CPU");
-    const runtime::TensorRef ref{static_cast<std::byte*>(in.tensor.data) + in.tensor.byteOffset, *dtype,
-                                 in.tensor.rank, in.tensor.shape, in.tensor.strides};
+    const runtime::TensorRef ref{static_cast<std::byte*>(in.tensor.data) + in.tensor.byteOffset, *dtype, in.tensor.rank,
+                                 in.tensor.shape, in.tensor.strides};
     Array data(*dtype, {ref.shape, ref.shape + ref.rank});
     if (ref.size() > 0) runtime::copyDense(ref, data.data(), runtime::ParallelHost(1));
     Op op = Constant{std::make_shared<const Array>(std::move(data))};

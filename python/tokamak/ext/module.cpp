@@ -80,7 +80,8 @@ PyObject* canonicalDim(PyObject*, PyObject* text) {
 
 PyMethodDef functions[] = {
     {"dim", canonicalDim, METH_O, "dim(text) -> int, or the canonical text of a symbolic extent"},
-    {"use_tensor_type", useTensorType, METH_VARARGS, "use_tensor_type(torch.Tensor, table=True) -> whether by the table"},
+    {"use_tensor_type", useTensorType, METH_VARARGS,
+     "use_tensor_type(torch.Tensor, table=True) -> whether by the table"},
     {}};
 
 PyModuleDef definition{PyModuleDef_HEAD_INIT, "_ext", "Tokamak's compiler and runtime", -1, functions};

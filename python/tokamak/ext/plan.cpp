@@ -6,9 +6,10 @@
 ///   step = ("run", executable, [(value, order, axis), ...], [(value, order), ...])
 ///        | ("call", function, args, kwargs, value)
 ///
-/// `constants` maps values to objects that every call starts with. In args, kwargs and outputs `Slot(i)` stands for value i. `order` permutes a tensor's axes into the executable's
-/// (None: as they are). An output of value -1 is a flag, bool[], and `order` a message: false raises IndexError. With `axis` at least 0 the input is no data but the extent of that axis; with -2 it is a Python
-/// integer; both reach the executable as an empty tensor of shape [n, 0].
+/// `constants` maps values to objects that every call starts with. In args, kwargs and outputs `Slot(i)` stands for
+/// value i. `order` permutes a tensor's axes into the executable's (None: as they are). An output of value -1 is a
+/// flag, bool[], and `order` a message: false raises IndexError. With `axis` at least 0 the input is no data but the
+/// extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n, 0].
 
 /// `plan.guard([(argument, version, address), ...], changed)`: before a call, tensors taken as constants are looked at;
 /// if one has another version or address, `changed(arguments)` answers the call.
@@ -16,6 +17,8 @@
 #include "executable.h"
 #include "runtime/executable.h"
 #include "tensors.h"
+
+#include <chrono>
 
 namespace tokamak::python {
 
@@ -124,7 +127,8 @@ Step segmentStep(const std::vector<Ref>& parts) {
     const auto fields = itemsOf(item.get());
     const int value = static_cast<int>(toInt(fields.at(0).get()));
     PyObject* second = fields.at(1).get();
-    step.outputs.push_back(value < 0 ? SegmentOutput{value, {}, toString(second)} : SegmentOutput{value, intsOf(second), {}});
+    step.outputs.push_back(value < 0 ? SegmentOutput{value, {}, toString(second)}
+                                     : SegmentOutput{value, intsOf(second), {}});
   }
   if (std::ssize(step.inputs) != step.executable->inputCount() ||
       std::ssize(step.outputs) != step.executable->outputCount())
@@ -177,7 +181,8 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
     PlanData plan;
     PyObject *steps = nullptr, *outputs = nullptr, *constants = nullptr;
-    check(PyArg_ParseTuple(args, "iiOOO!", &plan.valueCount, &plan.inputCount, &steps, &outputs, &PyDict_Type, &constants));
+    check(PyArg_ParseTuple(args, "iiOOO!", &plan.valueCount, &plan.inputCount, &steps, &outputs, &PyDict_Type,
+                           &constants));
     for (const Ref& item : itemsOf(steps)) {
       const auto parts = itemsOf(item.get());
       plan.steps.push_back(toString(parts.at(0).get()) == "run" ? segmentStep(parts) : callStep(parts));
@@ -213,7 +218,8 @@ class Arguments {
       shape[i] = t.shape[axis];
       strides[i] = t.strides ? t.strides[axis] : 0;
     }
-    refs_.push_back({static_cast<std::byte*>(t.data) + t.byteOffset, *dtype, t.rank, shape, t.strides ? strides : nullptr});
+    refs_.push_back(
+        {static_cast<std::byte*>(t.data) + t.byteOffset, *dtype, t.rank, shape, t.strides ? strides : nullptr});
     if (in.keep) kept_.push_back(std::move(in.keep));
   }
   std::span<const runtime::TensorRef> refs() const { return refs_; }
@@ -231,32 +237,41 @@ class Arguments {
   std::vector<Ref> kept_;
 };
 
-void runSegment(const Step& step, std::vector<Ref>& values) {
+using Clock = std::chrono::steady_clock;
+
+void runSegment(const Step& step, std::vector<Ref>& values, runtime::Profile* profile) {
   Arguments arguments(step.inputs.size());
-  for (const SegmentInput& input : step.inputs)
-    arguments.add(input, values[static_cast<size_t>(input.value)].get());
+  for (const SegmentInput& input : step.inputs) arguments.add(input, values[static_cast<size_t>(input.value)].get());
   PyThreadState* state = PyEval_SaveThread();
   auto results = [&]() -> Result<std::vector<runtime::Tensor>> {
     try {
-      return step.executable->run(arguments.refs());
+      return step.executable->run(arguments.refs(), {.profile = profile});
     } catch (const std::exception& error) { return Diagnostic{"T0600", {}, error.what(), "please report this"}; }
   }();
   PyEval_RestoreThread(state);
   auto tensors = valueOf(std::move(results));
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (const auto& output = step.outputs[i]; output.value < 0 && !*tensors[i].as<bool>()) raise(PyExc_IndexError, output.message);
+    if (const auto& output = step.outputs[i]; output.value < 0 && !*tensors[i].as<bool>())
+      raise(PyExc_IndexError, output.message);
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (step.outputs[i].value >= 0) values[static_cast<size_t>(step.outputs[i].value)] = toTorch(std::move(tensors[i]), step.outputs[i].order);
+    if (step.outputs[i].value >= 0)
+      values[static_cast<size_t>(step.outputs[i].value)] = toTorch(std::move(tensors[i]), step.outputs[i].order);
 }
 
-void runStep(const Step& step, std::vector<Ref>& values) {
+void runStep(const Step& step, std::vector<Ref>& values, runtime::Profile* profile) {
   if (step.executable) {
-    runSegment(step, values);
+    runSegment(step, values, profile);
   } else {
+    const auto start = Clock::now();
     const Ref args = filled(step.args.get(), values);
     const Ref kwargs = step.kwargs.get() == Py_None ? Ref() : filled(step.kwargs.get(), values);
     Ref result = owned(PyObject_Call(step.function.get(), args.get(), kwargs.get()));
     if (step.result >= 0) values[static_cast<size_t>(step.result)] = std::move(result);
+    if (profile) {
+      const Ref name = owned(PyObject_Str(step.function.get()));
+      const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+      profile->entries.push_back({toString(name.get()), ns, 0, false});
+    }
   }
   for (const int value : step.drops) values[static_cast<size_t>(value)] = Ref();
 }
@@ -286,24 +301,41 @@ PyObject* guard(PyObject* self, PyObject* args) {
   });
 }
 
+Ref run(const PlanData& plan, PyObject* list, runtime::Profile* profile) {
+  if (!list || !PyList_Check(list) || PyList_Size(list) != plan.inputCount)
+    raise(PyExc_TypeError,
+          "tokamak: a plan is called with one list of " + std::to_string(plan.inputCount) + " arguments");
+  for (const Guard& taken : plan.guards)
+    if (!holds(taken, list)) return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list, nullptr));
+  std::vector<Ref> values = itemsOf(list);
+  check(PyList_SetSlice(list, 0, plan.inputCount, nullptr) == 0);  // the plan alone holds them now
+  values.resize(static_cast<size_t>(plan.valueCount));
+  for (const auto& [value, object] : plan.constants) values.at(static_cast<size_t>(value)) = object;
+  for (const int value : plan.unread) values[static_cast<size_t>(value)] = Ref();
+  for (const Step& step : plan.steps) runStep(step, values, profile);
+  Ref out = owned(PyTuple_New(static_cast<Py_ssize_t>(plan.outputs.size())));
+  for (size_t i = 0; i < plan.outputs.size(); ++i)
+    PyTuple_SetItem(out.get(), static_cast<Py_ssize_t>(i), filled(plan.outputs[i].get(), values).release());
+  return out;
+}
+
 PyObject* call(PyObject* self, PyObject* args, PyObject*) {
+  return guarded(
+      [&] { return run(PlanBox::of(self), PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : nullptr, nullptr); });
+}
+
+/// One call with its steps timed: (results, [(kernel or function, nanoseconds, predicted bytes), ...]).
+PyObject* profile(PyObject* self, PyObject* list) {
   return guarded([&] {
-    const PlanData& plan = PlanBox::of(self);
-    PyObject* list = PyTuple_Size(args) == 1 ? PyTuple_GetItem(args, 0) : nullptr;
-    if (!list || !PyList_Check(list) || PyList_Size(list) != plan.inputCount)
-      raise(PyExc_TypeError, "tokamak: a plan is called with one list of " + std::to_string(plan.inputCount) + " arguments");
-    for (const Guard& taken : plan.guards)
-      if (!holds(taken, list)) return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list, nullptr));
-    std::vector<Ref> values = itemsOf(list);
-    check(PyList_SetSlice(list, 0, plan.inputCount, nullptr) == 0);  // the plan alone holds them now
-    values.resize(static_cast<size_t>(plan.valueCount));
-    for (const auto& [value, object] : plan.constants) values.at(static_cast<size_t>(value)) = object;
-    for (const int value : plan.unread) values[static_cast<size_t>(value)] = Ref();
-    for (const Step& step : plan.steps) runStep(step, values);
-    Ref out = owned(PyTuple_New(static_cast<Py_ssize_t>(plan.outputs.size())));
-    for (size_t i = 0; i < plan.outputs.size(); ++i)
-      PyTuple_SetItem(out.get(), static_cast<Py_ssize_t>(i), filled(plan.outputs[i].get(), values).release());
-    return out;
+    runtime::Profile profile;
+    const Ref results = run(PlanBox::of(self), list, &profile);
+    Ref entries = owned(PyList_New(0));
+    for (const auto& e : profile.entries) {
+      const Ref entry = owned(Py_BuildValue("sLL", e.name.c_str(), static_cast<long long>(e.nanoseconds),
+                                            static_cast<long long>(e.predictedBytes)));
+      check(PyList_Append(entries.get(), entry.get()) == 0);
+    }
+    return owned(PyTuple_Pack(2, results.get(), entries.get()));
   });
 }
 
@@ -316,7 +348,9 @@ PyObject* createSlot(PyTypeObject* type, PyObject* args, PyObject*) {
 }
 
 PyMethodDef planMethods[] = {
-    {"guard", guard, METH_VARARGS, "guard([(argument, version, address), ...], changed)"}, {}};
+    {"guard", guard, METH_VARARGS, "guard([(argument, version, address), ...], changed)"},
+    {"profile", profile, METH_O, "profile(arguments) -> (results, [(step, nanoseconds, predicted bytes), ...])"},
+    {}};
 
 PyObject* slotText(PyObject* self) { return PyUnicode_FromFormat("Slot(%d)", SlotBox::of(self).index); }
 

@@ -59,8 +59,7 @@ void setTensorType(PyObject* tensorType, bool useTable) {
     Ref capsule = Ref::steal(PyObject_GetAttrString(tensorType, "__dlpack_c_exchange_api__"));
     PyErr_Clear();
     if (capsule && PyCapsule_IsValid(capsule.get(), "dlpack_exchange_api")) {
-      auto* found =
-          static_cast<dlpack::ExchangeTable*>(PyCapsule_GetPointer(capsule.get(), "dlpack_exchange_api"));
+      auto* found = static_cast<dlpack::ExchangeTable*>(PyCapsule_GetPointer(capsule.get(), "dlpack_exchange_api"));
       if (found && found->header.version.major == 1 && found->viewObject && found->toObject) table = found;
     }
   }
@@ -108,8 +107,8 @@ Ref toTorch(runtime::Tensor tensor, std::span<const int> order) {
     stride *= std::max<int64_t>(1, shape[i]);
   }
   held->managed = {{1, 0}, held, &Held::drop, 0, {}};
-  held->managed.tensor = {tensor.data(), {dlpack::cpu, 0}, rank, dlpackType(tensor.dtype()), held->extents,
-                          held->extents + 32, 0};
+  held->managed.tensor = {tensor.data(), {dlpack::cpu, 0},   rank, dlpackType(tensor.dtype()),
+                          held->extents, held->extents + 32, 0};
   held->block = tensor.takeBlock().detach();
   if (!table) return capsuleToTorch(&held->managed);
   void* object = nullptr;

@@ -12,7 +12,8 @@ namespace tokamak::python {
 void setTensorType(PyObject* tensorType, bool useTable);
 bool hasExchangeTable();
 
-/// A tensor that is read during one call. `keep` owns what the ordinary path had to make; the table's path makes nothing.
+/// A tensor that is read during one call. `keep` owns what the ordinary path had to make; the table's path makes
+/// nothing.
 struct Borrowed {
   dlpack::Tensor tensor;
   Ref keep;
