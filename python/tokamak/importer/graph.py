@@ -59,7 +59,7 @@ class Entry:
     parts: list[Entry] | None = None  # of a tuple
     object: Any = None  # a Python value, where it is known
     tensor: Entry | None = None  # a symbolic number as a 0-d tensor
-    emit: Any = None  # makes it anew in any segment, where that costs nothing
+    emit: Any = None  # makes it anew in the segment of a level, where that costs nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Importer:
         index = entry.slot
         if index in self.frozen and served(fake):
             entry.object = self.frozen[index]
-            entry.emit = lambda segment, t=entry.object: segment.constant(t)
+            entry.emit = lambda level, t=entry.object: self.segment(level).constant(t)
         self.learn_symbols(entry)
         return entry
 
@@ -139,7 +139,7 @@ class Importer:
         entry = Entry(value, slot=self.new_slot(), node=node, object=value)
         self.constants[entry.slot] = value
         if isinstance(value, torch.Tensor) and served(value) and value.nbytes <= CONSTANT_BYTES:
-            entry.emit = lambda segment, t=value: segment.constant(t)
+            entry.emit = lambda level, t=value: self.segment(level).constant(t)
         return entry
 
     def learn_symbols(self, entry: Entry) -> None:
@@ -186,11 +186,7 @@ class Importer:
         level = max([e.level for e in args], default=0)
         if lowering.needs_seed:
             level = max(level, self.seed_entry().level)
-        segment = self.segment(level)
-        context = registry.Context(segment, node, fake, self, level)
-        call_args = torch.fx.map_arg(node.args, lambda n: self.operand(n, level))
-        call_kwargs = torch.fx.map_arg(node.kwargs, lambda n: self.operand(n, level))
-        result = lowering.function(context, *call_args, **call_kwargs)
+        result = self.written(lowering, node, fake, level)
         self.lowered.setdefault(level, []).append(node)
         if isinstance(result, (list, tuple)):
             parts = [
@@ -199,13 +195,18 @@ class Importer:
             return Entry(fake, level, node=node, parts=parts)
         entry = self.result(fake, level, result, node)
         first = self.entries[node.all_input_nodes[0]] if node.all_input_nodes else None
-        if node.target in VIEWS and first and (first.home is None or first.base) and not first.emit:
+        view = node.target in VIEWS and first and (first.home is None or first.base is not None)
+        if view:  # of what has a place already: no segment stores it
             entry.base = first
-        if lowering.free and not node.all_input_nodes:
-            entry.emit = lambda seg: lowering.function(
-                registry.Context(seg, node, fake, self, level), *node.args, **node.kwargs
-            )
+        if view or (lowering.free and not node.all_input_nodes):
+            entry.emit = lambda at: self.written(lowering, node, fake, at)
         return entry
+
+    def written(self, lowering: registry.Lowering, node: Node, fake: Any, level: int) -> Any:
+        """Writes the node into the segment of this level."""
+        context = registry.Context(self.segment(level), node, fake, self, level)
+        args, kwargs = torch.fx.map_arg((tuple(node.args), dict(node.kwargs)), lambda n: self.operand(n, level))
+        return lowering.function(context, *args, **kwargs)
 
     def result(self, fake: torch.Tensor, level: int, value: Value, node: Node) -> Entry:
         wanted = (DTYPES[fake.dtype], shape_of(fake))
@@ -241,7 +242,7 @@ class Importer:
             return entry.inside[level]
         segment = self.segment(level)
         if entry.emit is not None:
-            value = entry.emit(segment)
+            value = entry.emit(level)
         else:
             why_not(entry.fake)
             slot = self.slot_of(entry)
