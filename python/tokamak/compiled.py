@@ -89,7 +89,7 @@ def compile_once(
 ) -> CompiledGraph:
     banned: dict[torch.fx.Node, str] = {}
     while True:
-        importer = Importer(module, kind, frozen, banned)
+        importer = Importer(module, kind, frozen, banned, options.precision == "eager")
         importer.run()
         for problem in importer.problems:
             complain(options, problem)

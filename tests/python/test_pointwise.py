@@ -187,3 +187,17 @@ def test_halves_lose_no_more_than_eager(dtype: torch.dtype) -> None:
     torch._dynamo.reset()
     ours = (torch.compile(chain, backend="tokamak")(x, y) - exact).abs().mean()
     assert ours <= (chain(x, y) - exact).abs().mean()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_eager_precision_rounds_after_every_op(dtype: torch.dtype) -> None:
+    """Bit for bit, though everything is fused."""
+
+    def chain(x: torch.Tensor, y: torch.Tensor) -> tuple:
+        return F.gelu(x * y + x) * torch.sigmoid(y) - F.silu(x).tanh(), (x * 3).softmax(-1) * y, (x * y).sum(0) * 0.5
+
+    x, y = numbers(64, 64, dtype=dtype, seed=1), numbers(64, 64, dtype=dtype, seed=2)
+    ours = torch.compile(chain, backend="tokamak", options={"precision": "eager"})(x, y)
+    for a, e in zip(ours, chain(x, y), strict=True):
+        assert (a == e).double().mean() > 0.999
+        torch.testing.assert_close(a, e)

@@ -23,7 +23,7 @@ from tokamak import _ext
 from tokamak.lowering import registry
 
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
-from .segment import Segment, Value
+from .segment import HALVES, Segment, Value
 
 DTYPES = {
     torch.bool: "bool", torch.uint8: "u8", torch.int8: "i8", torch.int16: "i16", torch.int32: "i32",
@@ -80,8 +80,9 @@ class Importer:
         name: str,
         frozen: dict[int, torch.Tensor] | None = None,
         banned: dict[Node, str] | None = None,
+        round_each: bool = False,
     ):
-        self.module, self.name = module, name
+        self.module, self.name, self.round_each = module, name, round_each
         self.frozen, self.banned = frozen or {}, banned or {}
         self.lowered: dict[int, list[Node]] = {}
         self.problems: list[str] = []  # lowerings that broke
@@ -214,6 +215,9 @@ class Importer:
             raise AssertionError(f"{node.target} was lowered to {value.dtype}{value.shape}, not {wanted[0]}{wanted[1]}")
         if value.shape != wanted[1]:
             value = self.segments[level].reshape(value, wanted[1])  # the same sizes, written differently
+        if self.round_each and value.dtype in HALVES and node.target not in VIEWS:
+            # A cast that the program wrote is kept, so it rounds here what would stay f32 to the end of the kernel.
+            value = self.segments[level].cast(self.segments[level].cast(value, "f32", True), value.dtype)
         return Entry(fake, level, home=level, node=node, inside={level: value})
 
     def segment(self, level: int) -> Segment:
