@@ -78,6 +78,7 @@ class Writer {
   void matchLanes(ExprId& a, ExprId& b);
   ExprId foldBinary(BinaryKind kind, ExprId a, ExprId b);                     // of two integer immediates
   std::optional<ExprId> simplifyBinary(BinaryKind kind, ExprId a, ExprId b);  // integers and bool
+  std::optional<ExprId> rejoin(ExprId low, ExprId high);
   std::optional<ExprId> simplifyAddition(ExprId a, ExprId b);
   std::optional<ExprId> simplifyDifference(ExprId a, ExprId b);
   std::optional<ExprId> simplifyProduct(ExprId a, ExprId b);

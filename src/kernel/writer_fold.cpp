@@ -48,6 +48,8 @@ std::optional<ExprId> Writer::simplifyAddition(ExprId a, ExprId b) {
   if (asConstant(b) == 0) return a;
   if (auto rest = match<Bin>(b); rest && rest->kind == BinaryKind::sub && rest->b == a) return rest->a;
   if (auto rest = match<Bin>(a); rest && rest->kind == BinaryKind::sub && rest->b == b) return rest->a;
+  if (auto whole = rejoin(a, b)) return whole;
+  if (auto whole = rejoin(b, a)) return whole;
   if (auto lanes = match<Ramp>(a))
     if (auto more = baseOf(b)) return ramp(add(lanes->base, *more), t.lanes);
   if (auto lanes = match<Ramp>(b))
@@ -61,6 +63,31 @@ std::optional<ExprId> Writer::simplifyAddition(ExprId a, ExprId b) {
   if (auto right = splitConstant(b)) return add(add(a, right->a), right->b);
   if (asConstant(b)) return kernel_.intern({Bin{BinaryKind::add, a, b}, t});
   return std::nullopt;
+}
+
+/// The pieces that a reshape cuts an index into, put together again where they meet in one address:
+/// (x mod n) s + (x / n) n s is x s, and (x mod n) s + (x / n mod m) n s is (x mod n m) s.
+std::optional<ExprId> Writer::rejoin(ExprId low, ExprId high) {
+  const auto scaled = [&](ExprId e) -> std::pair<ExprId, int64_t> {
+    auto product = match<Bin>(e);
+    const bool factor = product && product->kind == BinaryKind::mul && asConstant(product->b);
+    return factor ? std::pair(product->a, *asConstant(product->b)) : std::pair(e, int64_t{1});
+  };
+  const auto by = [&](ExprId e, BinaryKind kind) -> std::optional<Bin> {
+    auto whole = match<Bin>(e);
+    return whole && whole->kind == kind && asConstant(whole->b).value_or(0) > 0 ? whole : std::nullopt;
+  };
+  const auto [lowPart, scale] = scaled(low);
+  const auto rest = by(lowPart, BinaryKind::fmod);
+  if (!rest) return std::nullopt;
+  const auto [highPart, step] = scaled(high);
+  if (step != scale * *asConstant(rest->b)) return std::nullopt;
+  const auto outer = by(highPart, BinaryKind::fmod);
+  const auto quotient = by(outer ? outer->a : highPart, BinaryKind::div);
+  if (!quotient || quotient->a != rest->a || quotient->b != rest->b) return std::nullopt;
+  const ExprId joined =
+      outer ? binary(BinaryKind::fmod, rest->a, foldBinary(BinaryKind::mul, rest->b, outer->b)) : rest->a;
+  return mul(joined, imm(Scalar::of(scale), type(joined).dtype, type(joined).lanes));
 }
 
 /// Taking a constant away adds its negative; (x + y) - x is y; constants of either side gather on the right.

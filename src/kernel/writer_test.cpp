@@ -56,6 +56,22 @@ TEST(Writer, SimplifiesIntegers) {
   EXPECT_EQ(shown([](Writer& w, E x, E y) { return w.both({}, w.binary(BinaryKind::lt, x, y)); }), "x < y");
 }
 
+TEST(Writer, RejoinsAnIndexThatAReshapeCutUp) {
+  using E = ExprId;
+  const auto mod = [](Writer& w, E x, int64_t n) { return w.binary(BinaryKind::fmod, x, w.i64(n)); };
+  const auto div = [](Writer& w, E x, int64_t n) { return w.binary(BinaryKind::div, x, w.i64(n)); };
+  EXPECT_EQ(shown([&](Writer& w, E x, E) { return w.add(mod(w, x, 8), w.mul(div(w, x, 8), w.i64(8))); }), "x");
+  EXPECT_EQ(
+      shown([&](Writer& w, E x, E) { return w.add(w.mul(div(w, x, 8), w.i64(24)), w.mul(mod(w, x, 8), w.i64(3))); }),
+      "x*3");
+  EXPECT_EQ(shown([&](Writer& w, E x, E) { return w.add(mod(w, x, 8), w.mul(mod(w, div(w, x, 8), 4), w.i64(8))); }),
+            "fmod(x, 32)");
+  EXPECT_EQ(shown([&](Writer& w, E x, E) { return w.add(mod(w, x, 8), w.mul(div(w, x, 8), w.i64(9))); }),
+            "fmod(x, 8) + x/8*9");
+  EXPECT_EQ(shown([&](Writer& w, E x, E y) { return w.add(mod(w, x, 8), w.mul(div(w, y, 8), w.i64(8))); }),
+            "fmod(x, 8) + y/8*8");
+}
+
 TEST(Writer, LeavesFloatsAlone) {
   using E = ExprId;
   const auto f = [](Writer& w, double v) { return w.imm(Scalar::of(v), DType::f32); };

@@ -33,7 +33,7 @@ def convolution(
     if not 1 <= count <= 3:
         raise Unsupported(f"a convolution over {count} axes")
     stride, padding, dilation = (per_axis(v, count) for v in (stride, padding, dilation))
-    lists = dict(stride=stride, low=padding, high=padding, dilation=dilation)
+    lists = {"stride": stride, "low": padding, "high": padding, "dilation": dilation}
     text = ", ".join(f"{k} = {listed(v)}" for k, v in lists.items())
     operands = [x, weight] if bias is None else [x, weight, bias]
     return c.b.op("conv", operands, f"{text}, groups = {groups}")

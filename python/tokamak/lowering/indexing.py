@@ -1,4 +1,4 @@
-"""Reads at indices that are data. An index out of range raises IndexError, as in eager; memory is never read outside."""
+"""Reads at indices that are data. One out of range raises IndexError, as in eager; memory is never read outside."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ import torch
 
 from tokamak.importer.segment import FLOATS, written
 
-from .indexing import as_index, indexed
 from .algebra import rounded, widened
+from .indexing import as_index, indexed
 from .registry import Context, Unsupported, Value, lowers
 from .shapes import axis_of, static
 

@@ -31,7 +31,14 @@ def window(x: Value, out: tuple, kernel, stride, padding, dilation, ceil: bool) 
             n, m = static(n, "with ceil_mode an axis"), static(m, "with ceil_mode an axis")
             extra[i] = max(0, (m - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - n - 2 * padding[i])
     high = [p + e for p, e in zip(padding, extra, strict=True)]
-    return dict(window=kernel, stride=stride, low=padding, high=high, dilation=dilation, extra_high=extra), count
+    return {
+        "window": kernel,
+        "stride": stride,
+        "low": padding,
+        "high": high,
+        "dilation": dilation,
+        "extra_high": extra,
+    }, count
 
 
 def pool(c: Context, kind: str, x: Value, attributes: dict[str, list[int]], more: str = "") -> Value:
@@ -112,7 +119,7 @@ def avg_pool_backward(
         kernel, stride, low = parts["window"][i], parts["stride"][i], parts["low"][i]
         out = spread(c, out, axis, kernel - 1 - low, sizes[i] + kernel - 1, stride)
     ones, zeros = [1] * count, [0] * count
-    back = dict(window=parts["window"], stride=ones, low=zeros, high=zeros, dilation=ones)
+    back = {"window": parts["window"], "stride": ones, "low": zeros, "high": zeros, "dilation": ones}
     return rounded(c, pool(c, "avg", out, back, ", divisor = 1"), c.dtype)
 
 
