@@ -20,10 +20,9 @@ def per_axis(values, count: int, default=None) -> list[int]:
     return [static(v, "a window") for v in values]
 
 
-def window(x: Value, out: tuple, kernel, stride, padding, dilation, ceil: bool) -> tuple[dict[str, list[int]], int]:
-    """The attributes of `pool`, and how many axes; ceil_mode is more padding at the high end."""
-    count = x.rank - 2 if x.rank > 2 and len(list(kernel)) == 1 else len(list(kernel))
-    kernel = per_axis(kernel, count)
+def window(x: Value, out: tuple, kernel: list[int], stride, padding, dilation, ceil: bool) -> dict[str, list[int]]:
+    """The attributes of `pool`; ceil_mode is more padding at the high end."""
+    count = len(kernel)
     stride, padding, dilation = per_axis(stride, count, kernel), per_axis(padding, count), per_axis(dilation, count)
     extra = [0] * count
     if ceil:
@@ -31,14 +30,8 @@ def window(x: Value, out: tuple, kernel, stride, padding, dilation, ceil: bool) 
             n, m = static(n, "with ceil_mode an axis"), static(m, "with ceil_mode an axis")
             extra[i] = max(0, (m - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - n - 2 * padding[i])
     high = [p + e for p, e in zip(padding, extra, strict=True)]
-    return {
-        "window": kernel,
-        "stride": stride,
-        "low": padding,
-        "high": high,
-        "dilation": dilation,
-        "extra_high": extra,
-    }, count
+    lists = {"window": kernel, "stride": stride, "low": padding, "high": high, "dilation": dilation}
+    return lists | {"extra_high": extra}
 
 
 def pool(c: Context, kind: str, x: Value, attributes: dict[str, list[int]], more: str = "") -> Value:
@@ -50,7 +43,7 @@ def pool(c: Context, kind: str, x: Value, attributes: dict[str, list[int]], more
 def max_pool(c: Context, x: Value, kernel, stride=(), padding=0, dilation=1, ceil_mode: bool = False):
     count = 2 if c.node.target is aten.max_pool2d_with_indices.default else 3
     kernel = per_axis(kernel, count)
-    attributes, _ = window(x, c.shape_of(c.fake[0]), kernel, stride, padding, dilation, ceil_mode)
+    attributes = window(x, c.shape_of(c.fake[0]), kernel, stride, padding, dilation, ceil_mode)
     return pool(c, "max", x, attributes), pool(c, "argmax", x, attributes)
 
 
@@ -84,7 +77,7 @@ def avg_pool(
     if not x.floating:
         raise Unsupported("an average of integers")
     count = 2 if c.node.target is aten.avg_pool2d.default else 3
-    attributes, _ = window(x, c.shape, per_axis(kernel, count), stride, padding, 1, ceil_mode)
+    attributes = window(x, c.shape, per_axis(kernel, count), stride, padding, 1, ceil_mode)
     more = f", count_pad = {'true' if count_pad else 'false'}" + divided(divisor)
     return pool(c, "avg", x, attributes, more)
 
@@ -105,7 +98,7 @@ def avg_pool_backward(
     count = 2 if c.node.target is aten.avg_pool2d_backward.default else 3
     if 0 in c.shape:
         return c.b.full(0, c.dtype, c.shape)
-    parts, _ = window(x, grad.shape, per_axis(kernel, count), stride, padding, 1, ceil_mode)
+    parts = window(x, grad.shape, per_axis(kernel, count), stride, padding, 1, ceil_mode)
     sizes = [static(n, "a pooled axis") for n in c.shape[-count:]]
     out = widened(c, grad)
     axes = range(out.rank - count, out.rank)

@@ -1,0 +1,112 @@
+"""Reads and writes at indices against eager: tensors beside and apart from each other, repeated and negative indices,
+masks, every reduction of scatter, and indices out of range."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from checks import compare, numbers
+
+
+def positions(*shape: int, size: int = 4, seed: int = 0) -> torch.Tensor:
+    return torch.randint(0, size, shape, generator=torch.Generator().manual_seed(seed))
+
+
+READS = {
+    "rows": lambda x, i: (x[i], x[i - 4], x[i[0]]),
+    "columns": lambda x, i: (x[:, i], x[..., i], x[:, :, i[0]]),
+    "together": lambda x, i: (x[i, i], x[:, i, i - 1], x[i[:, None], i[None]]),
+    "apart": lambda x, i: (x[i, :, i], x[i[0], :, i], x[None, i[0], 1]),
+    "index_select": lambda x, i: (x.index_select(1, i[0]), x.index_select(-1, i.flatten())),
+    "gather": lambda x, i: (x.gather(0, i[:, :, None]), x.gather(2, i[:, :, None].expand(-1, -1, 2))),
+    "take": lambda x, i: (x.take(i), torch.take_along_dim(x, i[:, :, None], 1)),
+    "embedding": lambda x, i: F.embedding(i, x[0]),
+    "list": lambda x, i: (x[[0, -1]], x[:, [1, 1], [2, 0]]),
+    "i32": lambda x, i: x[i.int()],
+}
+WRITES = {
+    "index_put": lambda x, y, i: (x.index_put((i[0],), y[:3]), x.index_put((i[:1], i[1:2]), y[0, 0])),
+    "one value": lambda x, y, i: x.index_put((i,), y[0, 0, 0]),
+    "apart": lambda x, y, i: x.index_put((i[0], None, i[1]), y[0, :3, :1].expand(3, 5)),
+    "accumulate": lambda x, y, i: x.index_put((i[0],), y[:3], accumulate=True),
+    "scatter": lambda x, y, i: (x.scatter(0, i[:, :, None], y), x.scatter(1, i[:, :, None], 2)),
+    "scatter_add": lambda x, y, i: x.scatter_add(0, i[:, :, None].expand(-1, -1, 5), y),
+    "index_add": lambda x, y, i: x.index_add(0, i[0], y[:3]),
+    "index_fill": lambda x, y, i: (x.index_fill(1, i[0], 3), x.index_copy(0, i[0, :1], y[:1])),
+    "masks": lambda x, y, i: (x.masked_fill(y > 0, 1), torch.where(y > 0, x, y), x.index_put((y > 0,), x[0, 0, 0])),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool], ids=str)
+def test_every_width(dtype: torch.dtype) -> None:
+    x, y, i = numbers(4, 4, 5, dtype=dtype), numbers(4, 4, 5, dtype=dtype, seed=1), positions(2, 3)
+    compare(READS, [x, i])
+    compare(WRITES, [x, y, i])
+
+
+def test_gradients() -> None:
+    compare(READS, [numbers(4, 4, 5), positions(2, 3)], grad=True)
+    few = ("index_put", "accumulate", "index_add")  # of scatter torch knows gradients where all shapes agree
+    compare({k: WRITES[k] for k in few}, [numbers(4, 4, 5), numbers(4, 4, 5, seed=1), positions(2, 3)], grad=True)
+
+
+def test_gradients_of_scatter() -> None:
+    table = {"set": lambda x, y, i: x.scatter(0, i, y), "add": lambda x, y, i: x.scatter_add(1, i, y)}
+    compare(table, [numbers(4, 5), numbers(4, 5, seed=1), positions(4, 5)], grad=True)
+
+
+def test_symbolic_sizes() -> None:
+    few = {k: READS[k] for k in ("rows", "columns", "together", "apart", "index_select", "embedding")}
+    compare(few, [numbers(4, 4, 5), positions(2, 3)], dynamic=True)
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64], ids=str)
+def test_scatter_reduce(dtype: torch.dtype, kind: str) -> None:
+    x, y, i = numbers(5, 7, dtype=dtype, special=True), numbers(6, 7, dtype=dtype, seed=1), positions(6, 7, size=5)
+    compare(
+        {
+            "with": lambda x, y, i: x.scatter_reduce(0, i, y, kind),
+            "without": lambda x, y, i: x.scatter_reduce(0, i, y, kind, include_self=False),
+            "part": lambda x, y, i: x.scatter_reduce(1, i[:2, :3], y, kind),
+        },
+        [x, y, i],
+    )
+
+
+def test_scalars_and_nothing() -> None:
+    compare(
+        {"gather": lambda x, i: x.gather(0, i), "index_select": lambda x, i: x.index_select(0, i)},
+        [numbers(), torch.tensor(0)],
+    )
+    compare(
+        {"rows": lambda x, i: x[i], "gather": lambda x, i: x.gather(0, i[:, None].expand(-1, 3)),
+         "put": lambda x, i: x.index_put((i,), x[:0])},
+        [numbers(4, 3), positions(0)],
+    )  # fmt: skip
+
+
+def test_padding_row_gets_no_gradient() -> None:
+    compare({"embedding": lambda w, i: F.embedding(i, w, padding_idx=2)}, [numbers(4, 6), positions(5, 3)], grad=True)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: x[i] * 2,
+        lambda x, i: x.index_select(0, i) * 2,
+        lambda x, i: x.gather(0, i[:, None]) * 2,
+        lambda x, i: F.embedding(i, x) * 2,
+        lambda x, i: x.scatter(0, i[:, None], 1.0),
+        lambda x, i: x.index_put((i,), x[:1]) + 1,
+    ],
+)
+def test_out_of_range_raises(function) -> None:
+    compiled = torch.compile(function, backend="tokamak")
+    x = numbers(4, 3)
+    torch.testing.assert_close(compiled(x, torch.tensor([0, 3])), function(x, torch.tensor([0, 3])))
+    for wrong in (4, 10**12, -5):
+        with pytest.raises(IndexError):
+            compiled(x, torch.tensor([0, wrong]))
+    torch.testing.assert_close(compiled(x, torch.tensor([2, 1])), function(x, torch.tensor([2, 1])))
