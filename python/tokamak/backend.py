@@ -21,7 +21,6 @@ from .partition import partition
 
 _local = threading.local()
 
-
 @contextlib.contextmanager
 def recording() -> Iterator[list[CompiledGraph]]:
     """Collects what is compiled on this thread meanwhile."""

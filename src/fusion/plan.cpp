@@ -313,11 +313,13 @@ void Planner::collect(size_t d, Region& region) {
     work.pop_back();
     const Node& node = graph_.node(v);
     const bool member = parts_.draftOf[v.index] == static_cast<int64_t>(d);
-    if (!member && parts_.stored[v.index]) {
+    // What was to be computed here again stays so though another region has it stored since: nothing orders the two.
+    const int64_t from = parts_.draftOf[v.index];
+    const bool inPlace = member || parts_.isView[v.index] || isFree(node.op) || isElementwise(node.op);
+    if (!member && parts_.stored[v.index] && (!inPlace || from < 0 || parts_.dependsOn(d, static_cast<size_t>(from)))) {
       region.inputs.push_back(v);
       continue;
     }
-    const bool inPlace = member || parts_.isView[v.index] || isFree(node.op) || isElementwise(node.op);
     if (!inPlace) {
       parts_.stored[v.index] = true;
       region.inputs.push_back(v);

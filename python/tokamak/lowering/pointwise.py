@@ -14,34 +14,11 @@ from .registry import Context, Extent, Unsupported, Value, dtype_name, lowers
 aten = torch.ops.aten
 prims = torch.ops.prims
 
-FLOAT_UNARY = [
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sqrt",
-    "rsqrt",
-    "reciprocal",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erf",
-    "erfc",
-    "sigmoid",
-]
-SAME_UNARY = ["neg", "abs", "sign", "floor", "ceil", "round", "trunc", "bitwise_not"]
+FLOAT_UNARY = (
+    "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh "
+    "atanh erf erfc sigmoid"
+).split()
+SAME_UNARY = "neg abs sign floor ceil round trunc bitwise_not".split()
 MNEMONICS = {"bitwise_not": "bitnot", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor",
              "bitwise_left_shift": "shl", "bitwise_right_shift": "shr", "maximum": "max", "minimum": "min",
              "remainder": "rem"}  # fmt: skip
