@@ -288,6 +288,38 @@ class Planner {
     }
   }
 
+  /// The program's order, each draft where its last member stood and what it needs just before it: values are made
+  /// when they are wanted and memory is free again soon.
+  std::vector<size_t> runOrder() const {
+    struct Item {
+      uint32_t last = 0;
+      int depth = 0;
+    };
+    std::vector<Item> items(parts_.drafts.size());
+    std::vector<size_t> wanted, order;
+    for (size_t d = 0; d < items.size(); ++d) {
+      const auto& draft = parts_.drafts[d];
+      if (!draft.alive) continue;
+      wanted.push_back(d);
+      for (ValueId m : draft.members) items[d].last = std::max(items[d].last, m.index);
+      for (uint64_t word : draft.ancestors) items[d].depth += std::popcount(word);
+    }
+    std::ranges::stable_sort(wanted, {}, [&](size_t d) { return items[d].last; });
+    std::vector<bool> placed(items.size(), false);
+    for (size_t d : wanted) {
+      std::vector<size_t> before;
+      const auto& ancestors = parts_.drafts[d].ancestors;
+      for (size_t word = 0; word < ancestors.size(); ++word)
+        for (uint64_t bits = ancestors[word]; bits; bits &= bits - 1)
+          if (const size_t a = word * 64 + std::countr_zero(bits); !placed[a] && parts_.drafts[a].alive)
+            before.push_back(a);
+      if (!placed[d]) before.push_back(d);
+      std::ranges::stable_sort(before, {}, [&](size_t a) { return items[a].depth; });
+      for (size_t a : before) placed[a] = true, order.push_back(a);
+    }
+    return order;
+  }
+
   FusionPlan finish();
   void collect(size_t d, Region& region);
 
@@ -346,15 +378,7 @@ FusionPlan Planner::finish() {
     if (plan.aliasOf[i] && std::holds_alternative<Reshape>(graph_.node(node.operands[0]).op))
       plan.aliasOf[node.operands[0].index] = graph_.node(node.operands[0]).operands[0];
   }
-  std::vector<size_t> order;
-  for (size_t d = 0; d < parts_.drafts.size(); ++d)
-    if (parts_.drafts[d].alive) order.push_back(d);
-  auto depth = [&](size_t d) {
-    int n = 0;
-    for (uint64_t word : parts_.drafts[d].ancestors) n += std::popcount(word);
-    return n;
-  };
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return depth(a) < depth(b); });
+  const std::vector<size_t> order = runOrder();
   for (size_t k = order.size(); k-- > 0;) {  // readers first: they say what must be stored
     auto& draft = parts_.drafts[order[k]];
     Region region;
