@@ -126,7 +126,8 @@ def batch_norm(c: Context, x: Value, weight: Value | None, bias: Value | None, m
         m, v = expr(c, mean).reshape(each), expr(c, var).reshape(each)
         y = affine((wide - m) * (v + eps).rsqrt(), weight, bias, each)
         none = [c.b.full(0, *c.type_of(f)) for f in c.fake[1:3]]
-        return [result(c, y, 0), *none, *[v for v in (mean, var) if v is not None]]
+        kept = [result(c, expr(c, v), i) for i, v in ((3, mean), (4, var)) if i < len(c.fake)]
+        return [result(c, y, 0), *none, *kept]
     m, rstd = statistics(wide, axes, eps)
     out = [result(c, affine((wide - m) * rstd, weight, bias, each), 0), result(c, m, 1), result(c, rstd, 2)]
     if len(c.fake) > 3:
@@ -154,7 +155,7 @@ def batch_norm_inference(c: Context, x: Value, weight: Any, bias: Any, mean: Val
                          eps: float) -> list[Value]:  # fmt: skip
     operands = [v for v in (x, weight, bias, mean, var) if v is not None]
     if (weight is None) != (bias is None) or x.rank < 2 or any(v.dtype != x.dtype for v in operands):
-        return batch_norm(c, x, weight, bias, mean, var, False, momentum, eps)[:3]
+        return batch_norm(c, x, weight, bias, mean, var, False, momentum, eps)
     affine = ", affine = true" if weight is not None else ""
     y = c.b.op("norm", operands, f"kind = batch, eps = {eps!r}{affine}")
     return [y, *(c.b.full(0, *c.type_of(f)) for f in c.fake[1:3])]
