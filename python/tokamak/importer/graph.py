@@ -22,6 +22,7 @@ from torch.fx import GraphModule, Node
 from tokamak import _ext
 from tokamak.lowering import registry
 
+from .levels import late_levels
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .segment import HALVES, Segment, Value
 
@@ -106,6 +107,7 @@ class Importer:
     # The walk
 
     def run(self) -> None:
+        self.late = late_levels(self.module.graph, self.will_be_called, lambda node: node.target in VIEWS)
         for node in self.module.graph.nodes:
             if node.op == "output":
                 self.outputs = self.output_tree(node.args[0])
@@ -118,6 +120,15 @@ class Importer:
         for level, segment in self.segments.items():
             self.write_required(level, segment)
             self.carry_symbols(level, segment)
+
+    def will_be_called(self, node: Node) -> bool:
+        """Whether ATen runs this node, as far as can be told before it is lowered."""
+        if node.op != "call_function" or node.target is operator.getitem:
+            return False
+        fake = node.meta.get("val")
+        if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
+            return False
+        return registry.find(node.target) is None or node in self.banned or not all(map(served, leaves(fake)))
 
     def new_slot(self) -> int:
         self.values += 1
@@ -185,6 +196,7 @@ class Importer:
                 why_not(leaf)
         args = [self.entries[n] for n in node.all_input_nodes]
         level = max([e.level for e in args], default=0)
+        level = max(level, self.late.get(node, 0))
         if lowering.needs_seed:
             level = max(level, self.seed_entry().level)
         result = self.written(lowering, node, fake, level)
