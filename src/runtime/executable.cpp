@@ -142,7 +142,7 @@ class Executable::Invocation {
  public:
   Invocation(const State& state, const Binding& binding) : state_(state), flat_(state.flat), binding_(binding) {}
 
-  Result<> reserve();
+  Result<> reserve(std::atomic<int64_t>* shared);
   Result<> setInputs(std::span<const TensorRef> inputs);
   Result<> setOutputs(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs);
   Result<std::vector<Tensor>> makeOutputs();
@@ -164,14 +164,20 @@ class Executable::Invocation {
   std::array<void*, kInlinePointers> inline_;
 };
 
-Result<> Executable::Invocation::reserve() {
+Result<> Executable::Invocation::reserve(std::atomic<int64_t>* shared) {
   const int64_t pointers = flat_.baseCount() + static_cast<int64_t>(flat_.operandBases().size());
   const int64_t tableBytes = pointers > kInlinePointers ? pointers * static_cast<int64_t>(sizeof(void*)) : 0;
   const int64_t arenaBytes = binding_.memory.peakBytes;
   if (arenaBytes > INT64_MAX - tableBytes) return state_.options.pool->allocate(arenaBytes).error();
   std::byte* base = nothing;
   if (arenaBytes + tableBytes > 0) {
-    TK_TRY(arena_, state_.options.pool->allocate(arenaBytes + tableBytes));
+    int64_t wanted = arenaBytes + tableBytes;
+    if (shared) {
+      int64_t largest = shared->load(std::memory_order_relaxed);
+      while (largest < wanted && !shared->compare_exchange_weak(largest, wanted, std::memory_order_relaxed)) {}
+      wanted = std::max(wanted, largest);
+    }
+    TK_TRY(arena_, state_.options.pool->allocate(wanted));
     base = arena_.data();
   }
   bases_ = tableBytes ? reinterpret_cast<void**>(base + arenaBytes) : inline_.data();
@@ -329,7 +335,7 @@ Result<std::vector<Tensor>> Executable::run(std::span<const TensorRef> inputs, c
   std::shared_ptr<const Binding> keep;
   TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
   Invocation call(*state_, *binding);
-  TK_RETURN_IF_ERROR(call.reserve());
+  TK_RETURN_IF_ERROR(call.reserve(options.sharedArena));
   TK_RETURN_IF_ERROR(call.setInputs(inputs));
   TK_TRY(std::vector<Tensor> outputs, call.makeOutputs());
   TK_RETURN_IF_ERROR(call.execute(options.profile));
@@ -342,7 +348,7 @@ Result<> Executable::run(std::span<const TensorRef> inputs, std::span<const Tens
   TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
   TK_RETURN_IF_ERROR(state_->checkOutputs(outputs, *binding));
   Invocation call(*state_, *binding);
-  TK_RETURN_IF_ERROR(call.reserve());
+  TK_RETURN_IF_ERROR(call.reserve(options.sharedArena));
   TK_RETURN_IF_ERROR(call.setInputs(inputs));
   TK_RETURN_IF_ERROR(call.setOutputs(inputs, outputs));
   TK_RETURN_IF_ERROR(call.execute(options.profile));

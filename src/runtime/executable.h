@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -41,6 +42,8 @@ struct RunOptions {
   Profile* profile = nullptr;
   /// Values of symbols that no input's shape determines (others are checked against the inputs).
   const DimBindings* dims = nullptr;
+  /// The largest arena so far among programs that run one after another, which then share one block of the pool.
+  std::atomic<int64_t>* sharedArena = nullptr;
 };
 
 /// A program ready to run. Immutable: any number of threads may run it at once, each call with its own arena.

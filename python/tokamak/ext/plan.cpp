@@ -18,6 +18,7 @@
 #include "runtime/executable.h"
 #include "tensors.h"
 
+#include <atomic>
 #include <chrono>
 
 namespace tokamak::python {
@@ -60,6 +61,7 @@ struct PlanData {
   std::vector<Step> steps;
   std::vector<Ref> outputs;
   std::vector<std::pair<int, Ref>> constants;
+  mutable std::unique_ptr<std::atomic<int64_t>> arena = std::make_unique<std::atomic<int64_t>>(0);
   std::vector<Guard> guards;
   Ref changed;
   std::vector<int> unread;  // arguments that no step and no output needs
@@ -239,13 +241,21 @@ class Arguments {
 
 using Clock = std::chrono::steady_clock;
 
-void runSegment(const Step& step, std::vector<Ref>& values, runtime::Profile* profile) {
+/// What the steps of one call share.
+struct Running {
+  std::vector<Ref> values;
+  runtime::Profile* profile = nullptr;
+  std::atomic<int64_t>* arena = nullptr;
+};
+
+void runSegment(const Step& step, Running& running) {
+  auto& values = running.values;
   Arguments arguments(step.inputs.size());
   for (const SegmentInput& input : step.inputs) arguments.add(input, values[static_cast<size_t>(input.value)].get());
   PyThreadState* state = PyEval_SaveThread();
   auto results = [&]() -> Result<std::vector<runtime::Tensor>> {
     try {
-      return step.executable->run(arguments.refs(), {.profile = profile});
+      return step.executable->run(arguments.refs(), {.profile = running.profile, .sharedArena = running.arena});
     } catch (const std::exception& error) { return Diagnostic{"T0600", {}, error.what(), "please report this"}; }
   }();
   PyEval_RestoreThread(state);
@@ -258,19 +268,20 @@ void runSegment(const Step& step, std::vector<Ref>& values, runtime::Profile* pr
       values[static_cast<size_t>(step.outputs[i].value)] = toTorch(std::move(tensors[i]), step.outputs[i].order);
 }
 
-void runStep(const Step& step, std::vector<Ref>& values, runtime::Profile* profile) {
+void runStep(const Step& step, Running& running) {
+  auto& values = running.values;
   if (step.executable) {
-    runSegment(step, values, profile);
+    runSegment(step, running);
   } else {
     const auto start = Clock::now();
     const Ref args = filled(step.args.get(), values);
     const Ref kwargs = step.kwargs.get() == Py_None ? Ref() : filled(step.kwargs.get(), values);
     Ref result = owned(PyObject_Call(step.function.get(), args.get(), kwargs.get()));
     if (step.result >= 0) values[static_cast<size_t>(step.result)] = std::move(result);
-    if (profile) {
+    if (running.profile) {
       const Ref name = owned(PyObject_Str(step.function.get()));
       const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
-      profile->entries.push_back({toString(name.get()), ns, 0, false});
+      running.profile->entries.push_back({toString(name.get()), ns, 0, false});
     }
   }
   for (const int value : step.drops) values[static_cast<size_t>(value)] = Ref();
@@ -307,12 +318,13 @@ Ref run(const PlanData& plan, PyObject* list, runtime::Profile* profile) {
           "tokamak: a plan is called with one list of " + std::to_string(plan.inputCount) + " arguments");
   for (const Guard& taken : plan.guards)
     if (!holds(taken, list)) return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list, nullptr));
-  std::vector<Ref> values = itemsOf(list);
+  Running running{itemsOf(list), profile, plan.arena.get()};
+  auto& values = running.values;
   check(PyList_SetSlice(list, 0, plan.inputCount, nullptr) == 0);  // the plan alone holds them now
   values.resize(static_cast<size_t>(plan.valueCount));
   for (const auto& [value, object] : plan.constants) values.at(static_cast<size_t>(value)) = object;
   for (const int value : plan.unread) values[static_cast<size_t>(value)] = Ref();
-  for (const Step& step : plan.steps) runStep(step, values, profile);
+  for (const Step& step : plan.steps) runStep(step, running);
   Ref out = owned(PyTuple_New(static_cast<Py_ssize_t>(plan.outputs.size())));
   for (size_t i = 0; i < plan.outputs.size(); ++i)
     PyTuple_SetItem(out.get(), static_cast<Py_ssize_t>(i), filled(plan.outputs[i].get(), values).release());
