@@ -37,9 +37,9 @@ bench: setup ## measure against a plain copy; writes build/bench.json
 	@scripts/build.sh release tokamak_bench
 	@build/release/bin/tokamak_bench --json build/bench.json $(BENCH_ARGS)
 
-fuzz: setup ## fuzz the parser, the pipeline and the vector math, for a bounded time
+fuzz: setup ## fuzz the parser, the pipeline, torch programs and the vector math, for a bounded time
 	@scripts/build.sh fuzz fuzzers
-	@scripts/build.sh release exhaustive_math
+	@scripts/build.sh release exhaustive_math tokamak_python
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
 
 golden: setup ## rewrite the golden kernels, then look at 'git diff tests/golden'

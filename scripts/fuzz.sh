@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every libFuzzer target of build/fuzz/bin for FUZZ_SECONDS each; corpora grow under build/fuzz/corpus, from seeds in
+# Runs every libFuzzer target of build/fuzz/bin, and random torch programs, for FUZZ_SECONDS each; corpora grow under build/fuzz/corpus, from seeds in
 # tests/fuzz/seeds/NAME and, for those that read graphs, from the examples and the programs of tests/errors. A crash
 # leaves its input under build/fuzz/crashes and fails; a crash of an earlier run that is still there is tried first.
 set -euo pipefail
@@ -26,6 +26,11 @@ for program in build/fuzz/bin/*_fuzz; do
     tail -n 30 "$log"
   fi
 done
+
+# Random functions of torch against eager.
+if [[ -d build/release/python/tokamak ]]; then
+  PYTHONPATH=build/release/python .venv/bin/python tests/fuzz/torch_programs.py --seconds "$seconds" || status=1
+fi
 
 # The vector math on every float, some minutes a function; MATH_STRIDE=64 looks at every 64th.
 build/release/bin/exhaustive_math --stride "${MATH_STRIDE:-1}" || status=1
