@@ -149,6 +149,16 @@ TEST(Compile, TransposesAndViews) {
   })");
 }
 
+TEST(Compile, AFoldReadAtTwoPlaces) {
+  threeWays(R"(graph @shifted(%x: f32[5, 3, 8]) {
+    %0 = reduce %x {kind = sum, axes = [1]} : f32[5, 8]
+    %1 = slice %0 {start = [0, 4], stride = [1, 1]} : f32[5, 4]
+    %2 = pad %1 {low = [0, 0], high = [0, 4], value = 0.0} : f32[5, 8]
+    %3 = add %2, %0 : f32[5, 8]
+    return %3
+  })");
+}
+
 TEST(Compile, ScanGatherScatter) {
   threeWays(R"(graph @f(%x: f32[5, 67]) {
     %0 = scan %x {kind = sum, axis = 1} : f32[5, 67]

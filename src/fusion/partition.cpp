@@ -163,6 +163,7 @@ Decision Partition::mergeable(size_t a, size_t b) const {
                         (y.kind == RegionKind::scan && x.kind == RegionKind::pointwise);
   if (!scanPair && (!plain(x) || !plain(y))) return Decision::no("one of them is complete only when all of it has run");
   if (x.split || y.split) return Decision::no("one of them folds few long rows in two stages");
+  if (dependsOn(a, b) || dependsOn(b, a)) return Decision::no("one of them loads what the other stores");
   auto rowLevel = [](const Draft& fold, const Draft& other) {
     return fold.kind == RegionKind::reduce && other.kind == RegionKind::pointwise &&
            other.domain == keptShape(fold.domain, fold.folded);
