@@ -1,5 +1,5 @@
-# The Python package as a build makes it: build/PRESET/python holds tokamak/ with the extension module, and the metadata
-# by which torch finds the back end, so that PYTHONPATH=build/PRESET/python is as good as an installed wheel.
+# The Python packages as a build makes them: build/PRESET/python holds tokamak/ with the extension module, fusionbench/, and
+# the metadata by which torch finds the back end, so that PYTHONPATH=build/PRESET/python is as good as an installed wheel.
 find_path(TOKAMAK_PYTHON_INCLUDE Python.h HINTS /usr/include/python3.13 /usr/include/python3.12 /usr/include/python3.11)
 if(NOT TOKAMAK_PYTHON_INCLUDE)
   message(STATUS "tokamak: Python.h not found; the Python package is left out")
@@ -24,5 +24,6 @@ file(WRITE ${python_build}/tokamak-${PROJECT_VERSION}.dist-info/entry_points.txt
 add_custom_command(
   TARGET tokamak_python POST_BUILD
   COMMAND sh -c "for f in '${PROJECT_SOURCE_DIR}'/python/tokamak/*; do ln -sfn \"$f\" '${python_build}/tokamak/'; done"
+  COMMAND ${CMAKE_COMMAND} -E create_symlink ${PROJECT_SOURCE_DIR}/bench/fusionbench ${python_build}/fusionbench
   VERBATIM)
 install(TARGETS tokamak_python LIBRARY DESTINATION tokamak COMPONENT python)

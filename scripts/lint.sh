@@ -27,7 +27,7 @@ check "folder arrows" python3 scripts/check_arrows.py
 check "file sizes" python3 scripts/check_sizes.py
 check "pages of diagnostics" python3 scripts/check_errors.py
 check "guide matches its examples" python3 scripts/check_guide.py
-check "ruff" .venv/bin/ruff check -q python scripts tests
-check "ruff format" .venv/bin/ruff format -q --check python scripts tests
+check "ruff" .venv/bin/ruff check -q python scripts tests bench examples
+check "ruff format" .venv/bin/ruff format -q --check python scripts tests bench examples
 check "clang-tidy on changed files" tidy_changed
 exit $status

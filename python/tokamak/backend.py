@@ -22,14 +22,14 @@ from .partition import partition
 _local = threading.local()
 
 @contextlib.contextmanager
-def recording() -> Iterator[list[CompiledGraph]]:
-    """Collects what is compiled on this thread meanwhile."""
-    before = getattr(_local, "graphs", None)
-    _local.graphs = graphs = []
+def recording(timed: bool = False) -> Iterator[list[CompiledGraph]]:
+    """Collects what is compiled on this thread meanwhile; if `timed`, every call of it times its steps."""
+    before = getattr(_local, "graphs", None), getattr(_local, "timed", False)
+    _local.graphs, _local.timed = graphs, _ = [], timed
     try:
         yield graphs
     finally:
-        _local.graphs = before
+        _local.graphs, _local.timed = before
 
 
 def compiler(options: Options, kind: str, weights: dict[int, torch.Tensor] | None = None) -> Callable:
@@ -39,6 +39,8 @@ def compiler(options: Options, kind: str, weights: dict[int, torch.Tensor] | Non
             _local.graphs.append(compiled)
         if options.explain:
             _report(options.explain, compiled)
+        if getattr(_local, "timed", False):
+            return boxed(compiled.timed)
         return boxed(compiled.plan) if kind == "backward" else compiled.plan
 
     return compile
@@ -52,7 +54,7 @@ def matching(weights: dict[int, torch.Tensor], inputs: list[Any]) -> dict[int, t
     return weights if same else {}
 
 
-def boxed(plan: _ext.Plan) -> Callable:
+def boxed(plan: Callable[[list[Any]], Any]) -> Callable:
     """The plan as a function: what wraps the backward pass copies attributes of functions only."""
 
     def run(args: list[Any]) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import operator
 from typing import Any
 
@@ -70,6 +71,7 @@ class Refusal:
     node: str
     op: str
     reason: str
+    bytes: int = 0  # read and written, at the sizes first seen
 
 
 class Importer:
@@ -304,7 +306,7 @@ class Importer:
     def call(self, node: Node, fake: Any, reason: str) -> Entry:
         function = VIEWS.get(node.target, node.target)
         if node.target not in VIEWS:
-            self.refusals.append(Refusal(node.name, str(node.target), reason))
+            self.refusals.append(Refusal(node.name, str(node.target), reason, touched_bytes(node)))
         inputs = [self.entries[n] for n in node.all_input_nodes]
         level = max([e.level for e in inputs], default=0)
         if node.is_impure() or has_effect(node.target):
@@ -463,6 +465,12 @@ def has_effect(target: Any) -> bool:
         "c10d_functional",
         "_c10d_functional",
     )
+
+
+def touched_bytes(node: Node) -> int:
+    """Of the tensors a node reads and writes."""
+    tensors = [x for n in (*node.all_input_nodes, node) for x in leaves(n.meta.get("val")) if isinstance(x, torch.Tensor)]
+    return sum(math.prod(map(hint_of, t.shape)) * t.element_size() for t in tensors)
 
 
 def evaluator(expr: sympy.Expr, symbols: list, axes: list[int], kind: type) -> Any:
