@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fails when a page shows code that no example contains.
 
-A block of a page under docs/guide or of README.md that opens with ```cpp FILE or ```tk FILE must stand in that file
-word for word: CTest compiles and runs the file, so what the page shows works. Indentation common to the block's lines
+A block of a page under docs/guide or of README.md that opens with ```cpp FILE, ```tk FILE or ```python FILE must stand
+in that file word for word: the tests compile and run the file, so what the page shows works. Indentation common to the block's lines
 is ignored, and a line `...` stands for lines left out.
 """
 
@@ -12,7 +12,7 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BLOCK = re.compile(r"^```(?:cpp|tk|cmake|sh) (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?:cpp|tk|cmake|sh|python) (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def pieces(block: str) -> list[str]:
