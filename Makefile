@@ -22,7 +22,8 @@ build: setup ## build the command line: build/bin/tokamak
 	@scripts/build.sh release tokamak
 	@mkdir -p build/bin && ln -sfn ../release/bin/tokamak build/bin/tokamak
 
-demo: build ## compile a transformer block, check it, time it, draw it
+demo: build ## compile a transformer block, check it, time it, draw it; then the same under torch.compile
+	@scripts/build.sh release tokamak_python
 	@scripts/demo.sh
 
 python: setup ## build the wheel into dist/ and install it into .venv
@@ -54,7 +55,7 @@ lint: ## clang-format, clang-tidy on changed files, ruff, the tree's own rules
 format: ## rewrite C++ and Python sources in the house style
 	@scripts/bootstrap.sh lint
 	@git ls-files -z '*.cpp' '*.h' | xargs -0 clang-format-19 -i
-	@.venv/bin/ruff format -q python scripts tests
+	@.venv/bin/ruff format -q python scripts tests bench examples
 
 asan: setup ## run the tests with the address and undefined-behaviour sanitizers
 	@scripts/build.sh asan all

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make demo` shows: a transformer block compiled into a few kernels, checked, timed and drawn.
+# What `make demo` shows: a transformer block compiled into a few kernels, checked, timed and drawn; then one in PyTorch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tokamak=build/bin/tokamak
@@ -21,3 +21,6 @@ printf 'unfused  '; $tokamak bench $block --dims S=512 --no-fuse | tail -n 1
 headline "4. Every decision is explained"
 echo "  build/demo/explain.html            the plan drawn, and why each edge was fused or not"
 echo "  $tokamak explain $block --dims S=512      the same as a table"
+
+headline "5. In PyTorch: torch.compile(block, backend=\"tokamak\")"
+PYTHONPATH=build/release/python .venv/bin/python examples/python/transformer_block.py --html build/demo/torch_explain.html
