@@ -147,6 +147,14 @@ void products(std::vector<Case>& out) {
   out.push_back(
       {"linear_gelu/f32/512x3072x768", linear(512, 3072, 768), 0, false, 0, 2.0 * 512 * 3072 * 768, 200, true});
   out.push_back({"linear_gelu/f32/1x4096x4096", linear(1, 4096, 4096), 64 * kMi, true, 0.8, 0, 0, true});
+  // Decoding: few rows against weights that were not packed beforehand.
+  for (const std::string t : {"f32", "bf16"})
+    for (int m : {1, 4})
+      out.push_back({fmt::format("decode/{}/{}x11008x4096", t, m),
+                     fmt::format("graph @f(%x: {0}[{1}, 4096], %w: {0}[11008, 4096]) {{\n %0 = matmul %x, %w "
+                                 "{{transpose_b = true}} : {0}[{1}, 11008]\n return %0\n}}",
+                                 t, m),
+                     11008.0 * 4096 * (t == "f32" ? 4 : 2), true, m == 1 ? 0.8 : 0.6});
 }
 
 }  // namespace

@@ -17,4 +17,24 @@ double likely(const Dim& dim, const DimBindings& hints) {
   return value ? static_cast<double>(*value) : 1024.0;
 }
 
+std::optional<int64_t> rowsOfMatrix(const Graph& graph, ValueId product) {
+  const Node& node = graph.node(product);
+  auto* op = std::get_if<MatMul>(&node.op);
+  if (!op || op->transposeA || !op->transposeB) return std::nullopt;
+  const bool shared = graph.type(node.operands[1]).rank() == 2;
+  int64_t rows = 1;
+  for (size_t i = shared ? 0 : node.type.rank() - 2; i + 1 < node.type.rank(); ++i) {
+    const auto extent = node.type.shape[i].constant();
+    if (!extent) return std::nullopt;
+    rows *= *extent;
+  }
+  return rows;
+}
+
+bool isFewRows(const Graph& graph, ValueId product) {
+  constexpr int64_t most = 8;  // beyond it the arithmetic outweighs the read
+  const auto rows = rowsOfMatrix(graph, product);
+  return rows && *rows >= 1 && *rows <= most;
+}
+
 }  // namespace tokamak

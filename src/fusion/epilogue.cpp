@@ -13,11 +13,7 @@ bool servedByLibrary(const Graph& graph, ValueId product, const FusionOptions& o
   if (std::find(options.libraryTypes.begin(), options.libraryTypes.end(), node.type.dtype) ==
       options.libraryTypes.end())
     return false;
-  if (auto* op = std::get_if<MatMul>(&node.op)) {
-    const bool gemv =
-        node.type.rank() >= 2 && node.type.shape[node.type.rank() - 2].is(1) && !op->transposeA && op->transposeB;
-    return !gemv;
-  }
+  if (std::holds_alternative<MatMul>(node.op)) return !isFewRows(graph, product);
   // Windows that lie wholly in the padding are beyond what the library is asked for.
   const auto& op = std::get<Conv>(node.op);
   const Shape& weights = graph.type(node.operands[1]).shape;

@@ -80,12 +80,14 @@ struct Store {
   ExprId mask;
   bool streaming = false;
 };
-/// `if i < n { ... } else { ... }`.
-/// Asks for the cache line of an element that will be read soon; an index out of bounds is allowed and does nothing.
+/// `prefetch x[i] near`. Asks for the cache line of an element that will be read soon, `near`: within a few thousand
+/// cycles, so that it belongs in the first cache. An index out of bounds is allowed and does nothing.
 struct Prefetch {
   BufferId buffer;
   ExprId index;
+  bool near = false;
 };
+/// `if i < n { ... } else { ... }`.
 struct If {
   ExprId condition;
   Block then, otherwise;

@@ -270,7 +270,7 @@ Result<Parser::Element> Parser::element() {
 
 Result<StmtNode> Parser::prefetch() {
   TK_TRY(Element at, element());
-  return StmtNode(Prefetch{at.buffer, at.index});
+  return StmtNode(Prefetch{at.buffer, at.index, take("near")});
 }
 
 Result<StmtNode> Parser::store() {

@@ -152,7 +152,7 @@ class Printer {
     return s.streaming ? out + " streaming" : out;
   }
   std::string text(const Prefetch& s) const {
-    return fmt::format("prefetch {}[{}]", kernel_.buffer(s.buffer).name, exprs_.str(s.index));
+    return fmt::format("prefetch {}[{}]{}", kernel_.buffer(s.buffer).name, exprs_.str(s.index), s.near ? " near" : "");
   }
   std::string text(const If& s) const { return fmt::format("if {}", exprs_.str(s.condition)); }
   std::string text(const Barrier&) const { return "barrier"; }

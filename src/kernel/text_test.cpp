@@ -48,6 +48,8 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
       store c[t] = prefix(add, 1.5:f64x2)
       store row[0] = cast<i64>(extract(h, 3) - (1.0 - -inf))
       store s[0] = logical_not(isnan(nan))
+      prefetch a[t*4 + 64]
+      prefetch a[t*4 + 1024] near
     }
   }
 }

@@ -122,7 +122,7 @@ void Writer::store(BufferId buffer, ExprId index, ExprId value, ExprId mask, boo
   append(Store{buffer, index, value, mask ? splat(mask, wanted) : ExprId{}, streaming});
 }
 
-void Writer::prefetch(BufferId buffer, ExprId index) { append(Prefetch{buffer, index}); }
+void Writer::prefetch(BufferId buffer, ExprId index, bool near) { append(Prefetch{buffer, index, near}); }
 void Writer::barrier() { append(Barrier{}); }
 
 Kernel Writer::finish() && {

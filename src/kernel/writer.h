@@ -65,7 +65,7 @@ class Writer {
   ExprId get(VarId var);
   void assign(VarId var, ExprId value);
   void store(BufferId buffer, ExprId index, ExprId value, ExprId mask = {}, bool streaming = false);
-  void prefetch(BufferId buffer, ExprId index);
+  void prefetch(BufferId buffer, ExprId index, bool near = false);
   void barrier();
 
   /// Checks with `verify` in debug builds.

@@ -6,12 +6,15 @@
 
 #include "fusion/cost.h"
 #include "schedule/identity.h"
+#include "schedule/prefetch.h"
 
 namespace tokamak::schedule {
 
 using kernel::Binding;
 
-std::string Contract::Plan::str() const { return fmt::format("{} lanes", lanes); }
+std::string Contract::Plan::str() const {
+  return rows ? fmt::format("{} lanes, {} rows by {}", lanes, rows, columns) : fmt::format("{} lanes", lanes);
+}
 
 Decision Contract::accepts(const Graph& graph, const Region& region) const {
   if (!region.contraction) return Decision::no("contract declined: the region holds no product");
@@ -23,7 +26,21 @@ Decision Contract::accepts(const Graph& graph, const Region& region) const {
 
 Contract::Plan Contract::plan(const Graph& graph, const Region& region, const DimBindings& hints,
                               const Device& device) const {
-  return {device.vectorBytes / 4, 1};
+  Plan plan{.lanes = device.vectorBytes / 4};
+  const Node& node = graph.node(region.contraction);
+  auto* op = std::get_if<MatMul>(&node.op);
+  if (!op || !op->transposeB || op->transposeA || !isFloat(node.type.dtype)) return plan;
+  const Shape& b = graph.type(node.operands[1]).shape;
+  plan.grain = std::max<int64_t>(plan.grain, static_cast<int64_t>(16384 / std::max(1.0, likely(b.back(), hints))));
+  if (!isFewRows(graph, region.contraction) || byteWidth(node.type.dtype) > 4) return plan;
+  const int64_t rows = plan.rows = *rowsOfMatrix(graph, region.contraction);
+  const auto columns = b[b.size() - 2].constant();
+  // Each line of the matrix costs a load of every row, and a conversion where they are halves: some lines share them,
+  // as many as there are registers for.
+  const bool dear = rows * (isHalf(node.type.dtype) ? 2 : 1) > 2;
+  for (int64_t some = 4; dear && columns && some > plan.columns; some /= 2)
+    if (*columns % some == 0 && rows * some <= 16) plan.columns = some;
+  return plan;
 }
 
 namespace {
@@ -51,7 +68,7 @@ class MatMulLoops {
     depth_ = op_.transposeA ? a[a.size() - 2] : a.back();
   }
 
-  void run() { op_.transposeB ? alongDepth() : acrossColumns(); }
+  void run() { plan_.rows ? fewRows() : op_.transposeB ? alongDepth() : acrossColumns(); }
 
  private:
   /// Element (row, k) of a or (k, column) of b for the batch axes in index_.
@@ -85,16 +102,90 @@ class MatMulLoops {
           overVectors(l_.e, vectors, w_.i64(0), 0, w_.dim(depth_), [&](const Index& k, const At& lanes) {
             const ExprId x = operand(false, index_[rank_ - 2], k, lanes),
                          y = operand(true, k, index_[rank_ - 1], lanes);
-            const kernel::VarId acc = lanes.lanes == vectors.wide ? wide : narrow;
-            const ExprId next = w_.add(w_.get(acc), w_.splat(w_.mul(x, y), lanes.lanes));
-            w_.assign(acc, lanes.tail ? w_.select(lanes.tail, next, w_.get(acc)) : next);
+            accumulate(lanes.lanes == vectors.wide ? wide : narrow, x, y, lanes);
           });
           const ExprId sum =
               w_.let("sum", w_.add(w_.fold(BinaryKind::add, w_.get(wide)), w_.fold(BinaryKind::add, w_.get(narrow))));
           const At at{index_, 1, {}, {}};
           storeProduct(l_, at, w_.let("product", biased(sum, index_[rank_ - 1], At{{}, 1, {}, {}})));
         },
-        8);
+        plan_.grain);
+  }
+
+  void accumulate(kernel::VarId sum, ExprId x, ExprId y, const At& lanes) {
+    const ExprId next = w_.add(w_.get(sum), w_.splat(w_.mul(x, y), lanes.lanes));
+    w_.assign(sum, lanes.tail ? w_.select(lanes.tail, next, w_.get(sum)) : next);
+  }
+
+  /// The same for a block of results: every row with a few lines of the matrix, which passes by once.
+  void fewRows() {
+    const int64_t block = plan_.rows * plan_.columns;
+    const VectorLoop vectors{plan_.lanes * (block <= 2 ? 4 : block <= 4 ? 2 : 1), plan_.lanes, Binding::serial, 1};
+    Shape outer = shape_;
+    for (size_t i = isShared() ? 0 : rank_ - 2; i + 1 < rank_; ++i) outer[i] = 1;
+    outer.back() = Dim::floorDiv(shape_.back(), Dim(plan_.columns));
+    l_.e.loop(
+        "i", w_.i64(0), w_.dim(elementCount(outer)), 1, Binding::parallel,
+        [&](ExprId i) {
+          auto origin = unflatten(IndexMath(w_, 1), {i, 0, 1, {}}, outer);
+          origin.back() = IndexMath(w_, 1).mul(origin.back(), Dim(plan_.columns));
+          origin.back().base = w_.let("column", origin.back().base);
+          std::vector<kernel::VarId> wide, narrow;
+          for (int64_t r = 0; r < block; ++r) wide.push_back(w_.declare("wide", zero(w_, type_, vectors.wide)));
+          for (int64_t r = 0; r < block && vectors.narrow != vectors.wide; ++r)
+            narrow.push_back(w_.declare("narrow", zero(w_, type_, vectors.narrow)));
+          overVectors(l_.e, vectors, w_.i64(0), 0, w_.dim(depth_), [&](const Index& k, const At& lanes) {
+            for (int64_t r = 0; r < block; ++r) {
+              index_ = inBlock(origin, r);
+              const ExprId x = operand(false, index_[rank_ - 2], k, lanes),
+                           y = operand(true, k, index_[rank_ - 1], lanes);
+              accumulate((lanes.lanes == vectors.wide ? wide : narrow)[r], x, y, lanes);
+              if (r < plan_.columns && !lanes.tail) fetchMatrix(k, lanes);
+            }
+          });
+          for (int64_t r = 0; r < block; ++r) {
+            ExprId sum = w_.fold(BinaryKind::add, w_.get(wide[r]));
+            if (!narrow.empty()) sum = w_.add(sum, w_.fold(BinaryKind::add, w_.get(narrow[r])));
+            const At at{inBlock(origin, r), 1, {}, {}};
+            l_.e.scope([&] {
+              storeProduct(l_, at, w_.let("product", biased(w_.let("sum", sum), at.index.back(), At{{}, 1, {}, {}})));
+            });
+          }
+        },
+        std::max<int64_t>(1, plan_.grain / plan_.columns));
+  }
+
+  /// One matrix for all rows, those of different batches too.
+  bool isShared() const { return l_.graph.type(node_.operands[1]).rank() == 2; }
+
+  /// Place of result r of the block whose first is at `origin`: columns vary first, then rows.
+  std::vector<Index> inBlock(const std::vector<Index>& origin, int64_t r) {
+    IndexMath m(w_, 1);
+    std::vector<Index> index = origin;
+    index.back() = m.add(index.back(), Dim(r % plan_.columns));
+    int64_t row = r / plan_.columns;
+    for (size_t i = rank_ - 1; i-- > (isShared() ? 0 : rank_ - 2);) {
+      const int64_t extent = *shape_[i].constant();
+      index[i] = m.constant(row % extent);
+      row /= extent;
+    }
+    return index;
+  }
+
+  /// Lines of the matrix lie one after the other: one at a time they are a stream. Of several, the next ones are wanted
+  /// when these are done.
+  void fetchMatrix(const Index& k, const At& lanes) {
+    const ValueId v = node_.operands[1];
+    const Shape& shape = l_.graph.type(v).shape;
+    if (!l_.isLeaf[v.index] || depth_.is(1)) return;
+    At at = lanes;
+    for (size_t i = 0; i + 2 < shape.size(); ++i) at.index.push_back(index_[i + (rank_ - shape.size())]);
+    at.index.push_back(index_[rank_ - 1]);
+    at.index.push_back(k);
+    const bool stream = plan_.columns == 1;
+    const ExprId distance = stream ? w_.i64(kFetchAheadBytes / byteWidth(l_.graph.type(v).dtype))
+                                   : w_.mul(w_.dim(depth_), w_.i64(plan_.columns));
+    fetch(l_, v, w_.add(l_.e.flatten(shape, at).base, distance), lanes.lanes, stream);
   }
 
   /// b and the result are contiguous along the columns.

@@ -11,7 +11,10 @@ struct Contract {
   static constexpr std::string_view name = "contract";
   struct Plan {
     int lanes = 16;
-    int64_t grain = 1;
+    int64_t grain = 8;  // results along the columns that a thread must have, when lanes run along the folded axis
+    /// A few rows against a matrix: all `rows` are folded with `columns` lines of the matrix at a time, so that it is
+    /// read once, as fast as memory gives it. 0: each result by itself.
+    int64_t rows = 0, columns = 1;
     std::string str() const;
   };
 

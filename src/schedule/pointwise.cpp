@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fusion/cost.h"
+#include "schedule/prefetch.h"
 #include "schedule/transpose.h"
 
 namespace tokamak::schedule {
@@ -43,7 +44,7 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
   const int64_t weight = std::max<int64_t>(1, regionWeight(graph, region));
   const int lanes = device.vectorBytes / 4;
   plan.narrow = lanes;
-  plan.wide = lanes * (weight <= 6 ? 4 : weight <= 16 ? 2 : 1);
+  plan.wide = lanes * (weight <= 6 ? 4 : weight <= 10 ? 2 : 1);
   if (groups.empty()) {
     plan.wide = plan.narrow = 1;
     return plan;
@@ -65,6 +66,7 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
         std::max<int64_t>(1, static_cast<int64_t>(perThread / std::max(1.0, plan.chunk ? double(plan.chunk) : inner)));
   }
   plan.streaming = streamingOf(graph, region, device);
+  plan.fetches = weight > 6;
   plan.streamBytes = device.streamBytes;
   return plan;
 }
@@ -97,6 +99,7 @@ Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan&
     index.back() = j;
     at.index = domainIndex(e.math(lanes), rank, groups, index);
     storeAll(at);
+    if (past && plan.fetches && !at.tail) fetchAhead(l, accesses, at, groups.back().last);
   };
   const Dim inner = groups.back().extent;
   l.withStreaming(plan.streaming, plan.streamBytes, [&](bool streaming) {

@@ -15,6 +15,7 @@ struct Pointwise {
     int64_t tile = 0;            // side of the tiles for values that lie across; 0: there are none
     Streaming streaming = Streaming::no;
     double streamBytes = 0;
+    bool fetches = false;  // large inputs are asked for ahead of their use
     std::string str() const;
   };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "schedule/prefetch.h"
 #include "schedule/reduce_lowering.h"
 
 namespace tokamak::schedule {
@@ -87,7 +88,11 @@ class RowSweeps {
     for (size_t k = 0; k < sweep.folds.size(); ++k)
       folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), at, position);
     for (ValueId v : sweep.stores) l_.store(v, at, streaming_);
-    if (&sweep == &phases_.sweeps.back() && phases_.sweeps.size() > 1 && !at.tail) fetchNextRow(at);
+    if (at.tail) return;
+    if (phases_.sweeps.size() == 1)
+      fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last);
+    else if (&sweep == &phases_.sweeps.back())
+      fetchNextRow(at);
   }
 
   /// The first sweep of a row waits for memory while the later ones leave it idle: the last one asks for the next row's
@@ -101,10 +106,7 @@ class RowSweeps {
         continue;
       if (!l_.isLeaf[access.value.index] || !access.stride[along].is(1) || access.stride[row].is(0)) continue;
       const Index flat = l_.e.flatten(l_.region.domain, at);
-      const int64_t line = 64 / byteWidth(l_.graph.type(access.value).dtype);
-      for (int64_t k = 0; k < at.lanes; k += line)
-        l_.w.prefetch(l_.bufferOf(access.value),
-                      l_.w.add(flat.base, l_.w.add(l_.w.dim(access.stride[row]), l_.w.i64(k))));
+      fetch(l_, access.value, l_.w.add(flat.base, l_.w.dim(access.stride[row])), at.lanes);
     }
   }
 

@@ -55,8 +55,14 @@ TEST_P(EveryComposite, Products) {
     int64_t batch, m, k, n;
   };
   for (bool library : {true, false})
-    for (auto [batch, m, k, n] :
-         {Sizes{2, 5, 17, 33}, {1, 1, 1, 1}, {0, 3, 4, 5}, {2, 3, 0, 5}, {3, 1, 40, 7}, {1, 0, 3, 2}}) {
+    for (auto [batch, m, k, n] : {Sizes{2, 5, 17, 33},
+                                  {1, 1, 1, 1},
+                                  {0, 3, 4, 5},
+                                  {2, 3, 0, 5},
+                                  {3, 1, 40, 7},
+                                  {1, 0, 3, 2},
+                                  {2, 4, 150, 6},
+                                  {1, 3, 70, 8}}) {
       Cases cases;
       const Bound bound = isFloat(dtype()) ? Bound::loose : Bound::exact;
       const ValueId bias = cases.input(dtype(), {n}, Fill::tame);

@@ -64,8 +64,9 @@ void FunctionEmitter::emit(const If& s) {
 
 void FunctionEmitter::emit(const Prefetch& s) {
   llvm::Value* pointer = address(s.buffer, value(s.index));
+  constexpr int read = 0, data = 1, firstCache = 3, secondCache = 2;
   b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
-                     {pointer, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
+                     {pointer, b_.getInt32(read), b_.getInt32(s.near ? firstCache : secondCache), b_.getInt32(data)});
 }
 
 void FunctionEmitter::emit(const Barrier&) { TK_CHECK(false, "barriers are refused before emission"); }
