@@ -88,7 +88,8 @@ def measure(
         try:
             if name != "eager":
                 progress(f"{name}: cold compile")
-                cell["compile_cold_s"] = children.ask("compile", environments[name], model, name, settings)["seconds"]
+                cold = children.ask("compile", environments[name], model, name, settings)
+                cell |= cold["facts"] | {"compile_cold_s": cold["seconds"]}
             if BACKENDS[name].caches:
                 progress(f"{name}: warm compile")
                 cell["compile_warm_s"] = children.ask("compile", environments[name], model, name, settings)["seconds"]

@@ -74,7 +74,8 @@ def compile_seconds(model: str, name: str, settings: Settings) -> dict[str, Any]
     first = time.perf_counter() - begin
     begin = time.perf_counter()
     job.call()
-    return {"seconds": max(first - (time.perf_counter() - begin), 0.0)}
+    seconds = max(first - (time.perf_counter() - begin), 0.0)
+    return {"seconds": seconds, "facts": job.backend.facts(job.call)}
 
 
 def inspect(model: str, name: str, folder: str, settings: Settings) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import statistics
+import sys
 import tempfile
 import time
 import warnings
@@ -85,6 +86,7 @@ def inspect(pipe, name: str, tokens: int, page: str) -> None:
 
 
 def ask(name: str, tokens: int, page: str) -> dict:
+    progress(f"{name}: compiling, checking against float64")
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     child = context.Process(target=inspect, args=(theirs, name, tokens, page))
@@ -98,8 +100,14 @@ def ask(name: str, tokens: int, page: str) -> dict:
         child.join()
 
 
+def progress(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{text}")
+
+
 def times(names: list[str], tokens: int, seconds: float = 4.0) -> dict[str, float]:
     """Milliseconds a call, in turn, median."""
+    progress("timing, in turn")
     block, x = make(tokens)
     functions = {name: backend_of(name).compile(block) for name in names}
     for function in functions.values():
@@ -126,6 +134,7 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         taken = times(running, options.tokens) if running else {}
+    progress("")
     show(found, taken, options)
 
 

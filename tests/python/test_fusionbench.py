@@ -131,7 +131,7 @@ def test_a_failing_model_is_a_row(monkeypatch):
         def ask(self, task, *arguments):
             if task == "inspect" and "tokamak" in arguments:
                 raise measure.Failed("its process was ended by SIGSEGV")
-            return {"latency": {"eager": {"latency_ms": 1.0}}}.get(task, {"seconds": 1.0})
+            return {"latency": {"eager": {"latency_ms": 1.0}}}.get(task, {"seconds": 1.0, "facts": {}})
 
     monkeypatch.setattr(measure, "Children", Children)
     (row,) = measure.rows([named("bert")], ["eager", "tokamak"], Settings("tiny"), lambda text: None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from typing import Any
@@ -24,13 +25,16 @@ class Inductor(Backend):
         return {"TORCHINDUCTOR_CACHE_DIR": folder}
 
     def compile(self, module: torch.nn.Module) -> Callable[..., Any]:
-        from torch._inductor import config, metrics
+        from torch._inductor import compile_fx, config, metrics
 
         metrics.reset()
+        compile_fx.inductor_metrics_log.setLevel(logging.INFO)  # then it counts bytes
+        compile_fx.inductor_metrics_log.propagate = False
         config.freezing = self.settings.freeze and not self.settings.train
         return torch.compile(module, backend="inductor")
 
     def facts(self, call: Callable[[], Any]) -> dict[str, Any]:
+        """Bytes are known only to the process that compiled with empty caches."""
         from torch._inductor import metrics
         from torch._inductor.codecache import PyCodeCache
 
