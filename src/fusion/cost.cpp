@@ -32,9 +32,14 @@ std::optional<int64_t> rowsOfMatrix(const Graph& graph, ValueId product) {
 }
 
 bool isFewRows(const Graph& graph, ValueId product) {
-  constexpr int64_t most = 8;  // beyond it the arithmetic outweighs the read
   const auto rows = rowsOfMatrix(graph, product);
-  return rows && *rows >= 1 && *rows <= most;
+  if (!rows) return false;
+  ValueId matrix = graph.node(product).operands[1];
+  while (std::holds_alternative<Reshape>(graph.node(matrix).op)) matrix = graph.node(matrix).operands[0];
+  // Beyond these the arithmetic outweighs the read; of halves that can be packed once, sooner.
+  const bool packsOnce = std::holds_alternative<Constant>(graph.node(matrix).op);
+  const int64_t most = packsOnce && isHalf(graph.type(product).dtype) ? 4 : 8;
+  return *rows >= 1 && *rows <= most;
 }
 
 }  // namespace tokamak

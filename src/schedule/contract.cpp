@@ -37,7 +37,7 @@ Contract::Plan Contract::plan(const Graph& graph, const Region& region, const Di
   const auto columns = b[b.size() - 2].constant();
   // Each line of the matrix costs a load of every row, and a conversion where they are halves: some lines share them,
   // as many as there are registers for.
-  const bool dear = rows * (isHalf(node.type.dtype) ? 2 : 1) > 2;
+  const bool dear = rows * (isHalf(node.type.dtype) ? 2 : 1) > 1;
   for (int64_t some = 4; dear && columns && some > plan.columns; some /= 2)
     if (*columns % some == 0 && rows * some <= 16) plan.columns = some;
   return plan;
