@@ -168,7 +168,7 @@ Command addRepro(CLI::App& parent) {
   options->inputs.seed = 0;
   CLI::App* app = parent.add_subcommand("repro", "Compile a saved program again, run it and compare with the reference");
   app->footer(
-      "torch.compile saves a region that failed to compile and names the file:\n"
+      "torch.compile saves a region that failed to compile and names the file. Examples:\n"
       "  tokamak repro ~/.cache/tokamak/repro/0123456789ab.tk");
   app->add_option("file", options->file, "Graph file")->type_name("FILE.tk")->required();
   options->inputs.addTo(*app);
