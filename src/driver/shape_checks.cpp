@@ -20,6 +20,8 @@ class Collector {
         equal(node.type.elements(), graph_.type(node.operands[0]).elements());
       if (auto* op = std::get_if<Slice>(&node.op)) slice(node, *op);
       if (auto* op = std::get_if<Reduce>(&node.op)) fold(node, *op);
+      if (auto* op = std::get_if<AdaptivePool>(&node.op)) resample(node, op->spatial);
+      if (auto* op = std::get_if<Resize>(&node.op)) resample(node, op->spatial);
       if (auto* op = std::get_if<Gather>(&node.op))
         within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
       if (auto* op = std::get_if<Scatter>(&node.op))
@@ -49,10 +51,16 @@ class Collector {
   }
   /// Extremes of nothing have no value.
   void fold(const Node& node, const Reduce& op) {
+    if (op.identity) return;
     const bool extreme = op.kind == ReduceKind::max || op.kind == ReduceKind::min || op.kind == ReduceKind::argmax ||
                          op.kind == ReduceKind::argmin;
     if (!extreme) return;
     for (Axis a : op.axes) atMost(1, graph_.type(node.operands[0]).shape[a]);
+  }
+  /// There is something to read along every resampled axis.
+  void resample(const Node& node, int64_t spatial) {
+    const Shape& from = graph_.type(node.operands[0]).shape;
+    for (size_t a = from.size() - static_cast<size_t>(spatial); a < from.size(); ++a) atMost(1, from[a]);
   }
   void within(const Shape& index, const Shape& from, Axis axis) {
     for (size_t a = 0; a < index.size(); ++a)

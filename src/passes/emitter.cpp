@@ -62,7 +62,7 @@ ValueId Emitter::cast(ValueId x, DType dtype, bool synthetic) {
   return append(Cast{synthetic}, {x}, {dtype, type(x).shape});
 }
 
-ValueId Emitter::reduce(ReduceKind kind, ValueId x, std::vector<Axis> axes) {
+ValueId Emitter::reduce(ReduceKind kind, ValueId x, std::vector<Axis> axes, bool identity) {
   if (axes.empty()) return x;
   TensorType result{type(x).dtype, {}};
   for (Axis axis : otherAxes(type(x).rank(), axes)) result.shape.push_back(type(x).shape[axis]);
@@ -71,7 +71,7 @@ ValueId Emitter::reduce(ReduceKind kind, ValueId x, std::vector<Axis> axes) {
     result.dtype = DType::i64;
   else if (kind == ReduceKind::any || kind == ReduceKind::all)
     result.dtype = DType::boolean;
-  return append(Reduce{kind, std::move(axes)}, {x}, std::move(result));
+  return append(Reduce{kind, std::move(axes), 0, identity}, {x}, std::move(result));
 }
 
 ValueId Emitter::count(const Shape& shape, const std::vector<Axis>& axes, DType dtype) {

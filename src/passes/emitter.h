@@ -36,7 +36,7 @@ class Emitter {
   ValueId narrow(ValueId x, DType dtype) { return cast(x, dtype, true); }
 
   /// An empty list of axes gives back x (sum, mean, max, min).
-  ValueId reduce(ReduceKind kind, ValueId x, std::vector<Axis> axes);
+  ValueId reduce(ReduceKind kind, ValueId x, std::vector<Axis> axes, bool identity = false);
   /// Number of elements along `axes` of a tensor of this shape, as a 0-d float, also when an extent is symbolic.
   ValueId count(const Shape& shape, const std::vector<Axis>& axes, DType dtype);
 

@@ -27,8 +27,9 @@ DType reducedType(ReduceKind kind, DType t) {
 }
 
 /// Folds that have no value for nothing.
-bool wantsElements(ReduceKind kind) {
-  return kind == ReduceKind::max || kind == ReduceKind::min || kind == ReduceKind::argmax || kind == ReduceKind::argmin;
+bool wantsElements(const Reduce& op) {
+  const bool extreme = op.kind == ReduceKind::max || op.kind == ReduceKind::min;
+  return (extreme && !op.identity) || op.kind == ReduceKind::argmax || op.kind == ReduceKind::argmin;
 }
 
 }  // namespace
@@ -42,12 +43,15 @@ Result<TensorType> inferOp(const Reduce& op, const Site& site) {
   if (op.correction < 0 || (op.correction != 0 && op.kind != ReduceKind::var))
     return site.fail("T0204", fmt::format("correction = {} does not go with {}", op.correction, nameOf(op.kind)),
                      "a correction of 0 or more goes with var");
+  if (op.identity && op.kind != ReduceKind::max && op.kind != ReduceKind::min)
+    return site.fail("T0204", fmt::format("identity does not go with {}", nameOf(op.kind)),
+                     "it says what max and min of nothing are");
   TensorType type{reducedType(op.kind, x.dtype), {}};
   for (size_t axis = 0; axis < x.rank(); ++axis) {
     const bool folded = std::find(op.axes.begin(), op.axes.end(), static_cast<Axis>(axis)) != op.axes.end();
     if (!folded)
       type.shape.push_back(x.shape[axis]);
-    else if (wantsElements(op.kind) && x.shape[axis].is(0))
+    else if (wantsElements(op) && x.shape[axis].is(0))
       return site.fail("T0203", fmt::format("{} of axis {} of {} folds nothing", nameOf(op.kind), axis, site.show(0)),
                        "fold an axis that is not empty");
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "graph/interp/ops.h"
 #include "support/scalar_op.h"
@@ -14,6 +15,7 @@ namespace {
 struct Folding {
   Extents keptShape, keptStrides;
   std::vector<int64_t> offsets;
+  bool foldsNothing = false;
 
   Folding(const Extents& shape, const std::vector<Axis>& axes) {
     const Extents strides = rowMajorStrides(shape);
@@ -23,6 +25,9 @@ struct Folding {
       (folded ? foldedShape : keptShape).push_back(shape[i]);
       (folded ? foldedStrides : keptStrides).push_back(strides[i]);
     }
+    const auto isEmpty = [](int64_t extent) { return extent == 0; };
+    foldsNothing = std::ranges::any_of(foldedShape, isEmpty);
+    if (std::ranges::any_of(keptShape, isEmpty)) return;  // no result, however much there is to fold
     forEachOffset(foldedShape, foldedStrides, 0, [&](int64_t, int64_t offset) { offsets.push_back(offset); });
   }
 
@@ -30,7 +35,6 @@ struct Folding {
   void forEachResult(F&& f) const {
     forEachOffset(keptShape, keptStrides, 0, f);
   }
-  int64_t count() const { return static_cast<int64_t>(offsets.size()); }
 };
 
 /// Whether `candidate` takes the place of `best`: NaN beats all but an earlier NaN; `orEqual` lets ties through.
@@ -49,6 +53,14 @@ int64_t extremePosition(const std::vector<T>& x, int64_t base, const std::vector
   for (size_t j = 1; j < offsets.size(); ++j)
     if (beats(x[base + offsets[j]], x[base + offsets[best]], greater, false)) best = j;
   return static_cast<int64_t>(best);
+}
+
+/// What no integer of the dtype is beyond: below it, or above it.
+int64_t extremeOf(DType dtype, bool least) {
+  if (dtype == DType::boolean) return least ? 0 : 1;
+  if (dtype == DType::u8) return least ? 0 : 255;
+  const int64_t low = std::numeric_limits<int64_t>::min() >> (64 - bitWidth(dtype));
+  return least ? low : ~low;
 }
 
 double square(double x) { return x * x; }
@@ -95,13 +107,18 @@ Result<Value> apply(const Reduce& op, const Call& call) {
   const bool extreme = op.kind == ReduceKind::max || op.kind == ReduceKind::min;
   const bool position = op.kind == ReduceKind::argmax || op.kind == ReduceKind::argmin;
   const bool greater = op.kind == ReduceKind::max || op.kind == ReduceKind::argmax;
-  if ((extreme || position) && folding.count() == 0 && out.size() > 0)
+  if (((extreme && !op.identity) || position) && folding.foldsNothing)
     return call.error("T0319", fmt::format("{} of no elements: a folded extent is 0", nameOf(op.kind)),
                       "give the folded axes extents above 0");
 
   folding.forEachResult([&](int64_t result, int64_t base) {
     if (op.kind == ReduceKind::any || op.kind == ReduceKind::all) {
       out.ints[result] = foldTruth(op.kind == ReduceKind::all, x, base, folding.offsets);
+    } else if (extreme && folding.foldsNothing) {
+      if (isFloat(x.dtype))
+        out.floats[result] = (greater ? -1 : 1) * std::numeric_limits<double>::infinity();
+      else
+        out.ints[result] = extremeOf(x.dtype, greater);
     } else if (extreme || position) {
       const int64_t best = isFloat(x.dtype) ? extremePosition(x.floats, base, folding.offsets, greater)
                                             : extremePosition(x.ints, base, folding.offsets, greater);

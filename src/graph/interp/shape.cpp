@@ -101,7 +101,7 @@ Result<Value> apply(const Slice& op, const Call& call) {
   int64_t base = 0;
   for (size_t i = 0; i < strides.size(); ++i) {
     const int64_t step = op.stride.empty() ? 1 : op.stride[i];
-    if (call.shape[i] == 0) return out;
+    if (call.shape[i] == 0) continue;
     const bool startFits = start[i] >= 0 && start[i] < x.shape[i];
     if (!startFits || call.shape[i] - 1 > (x.shape[i] - 1 - start[i]) / step)
       return call.error("T0320",

@@ -136,7 +136,7 @@ Result<Value> apply(const AdaptivePool& op, const Call& call) {
   const Value& x = call.operand(0);
   Value out = call.result();
   const Planes planes(x.shape, call.shape, static_cast<size_t>(op.spatial));
-  if (planes.inSize == 0 && out.size() > 0)
+  if (planes.inSize == 0)
     return call.error("T0319", "adaptive pooling of no elements", "give the pooled axes extents above 0");
   if (isFloat(x.dtype))
     poolAdaptively(op.kind, planes, x.floats, out.floats, out.ints);
@@ -150,7 +150,7 @@ Result<Value> apply(const Resize& op, const Call& call) {
   Value out = call.result();
   const auto k = static_cast<size_t>(op.spatial);
   const Planes planes(x.shape, call.shape, k);
-  if (planes.inSize == 0 && out.size() > 0)
+  if (planes.inSize == 0)
     return call.error("T0319", "resize of no elements", "give the resized axes extents above 0");
   std::vector<std::vector<Sample>> samples(k);
   for (size_t axis = 0; axis < k; ++axis)

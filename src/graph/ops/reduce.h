@@ -20,18 +20,20 @@ struct EnumNames<ReduceKind> {
 ///   %1 = reduce %0 {kind = sum, axes = [1]} : f32[64]
 ///
 /// Requires: axes non-empty, increasing, within rank. sum and prod of bool or integers give i64; mean and var want
-/// floats; any and all give bool; max, min keep the dtype and, like argmax and argmin, let NaN win and want a non-empty
-/// extent; argmax and argmin give i64, the first position in row-major order over the folded axes. var divides by
-/// max(count - correction, 0). Accumulation order is unspecified; passes may re-associate.
+/// floats; any and all give bool; max, min keep the dtype and, like argmax and argmin, let NaN win and want non-empty
+/// extents (max and min with `identity` give the least and the greatest value of the dtype for nothing); argmax and
+/// argmin give i64, the first position in row-major order over the folded axes. var divides by max(count - correction,
+/// 0). Accumulation order is unspecified; passes may re-associate.
 struct Reduce {
   static constexpr std::string_view mnemonic = "reduce";
   ReduceKind kind = ReduceKind::sum;
   std::vector<Axis> axes;
   int64_t correction = 0;
+  bool identity = false;
 
   static constexpr auto fields() {
     return std::tuple{shown("kind", &Reduce::kind), Field{"axes", &Reduce::axes},
-                      Field{"correction", &Reduce::correction}};
+                      Field{"correction", &Reduce::correction}, Field{"identity", &Reduce::identity}};
   }
   bool operator==(const Reduce&) const = default;
 };

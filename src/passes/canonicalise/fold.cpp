@@ -43,13 +43,13 @@ ValueId simplifyReduce(Canonical& c, const Node& node, const Reduce& op) {
     return foldOfOne(c, node, op);
   const auto* inner = c.op<Reduce>(x);
   // A partial fold that others read too is better read than repeated.
-  if (!inner || inner->kind != op.kind || !merges(op.kind) || c.isShared(x)) return {};
+  if (!inner || inner->kind != op.kind || inner->identity != op.identity || !merges(op.kind) || c.isShared(x)) return {};
   const ValueId y = c.def(x).operands[0];
   const auto kept = otherAxes(c.type(y).rank(), inner->axes);
   std::vector<Axis> axes = inner->axes;
   for (Axis axis : op.axes) axes.push_back(kept[axis]);
   std::sort(axes.begin(), axes.end());
-  return c.make(Reduce{op.kind, axes}, {y}, node.type);
+  return c.make(Reduce{op.kind, axes, 0, op.identity}, {y}, node.type);
 }
 
 }  // namespace tokamak

@@ -51,7 +51,7 @@ ValueId expandAttention(Emitter& emit, const Node& node, const Attention& op) {
   const ValueId q = node.operands[0], k = node.operands[1], v = node.operands[2];
   const Axis last = static_cast<Axis>(node.type.rank()) - 1;
   const Dim embedding = emit.type(q).shape[last];
-  // A fold by max wants a non-empty extent; with no keys the second product sums over nothing.
+  // With no keys the second product sums over nothing.
   if (emit.type(k).shape[last - 1].is(0)) return emit.full(Scalar::of(0.0), node.type.dtype, node.type.shape);
   ValueId scores = emit.widen(emit.matmul(q, k, MatMul{false, true}));
   scores = scaled(emit, scores, op, embedding);

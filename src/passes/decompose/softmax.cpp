@@ -5,7 +5,9 @@ namespace tokamak {
 SoftmaxParts softmaxParts(Emitter& emit, ValueId x, Axis axis) {
   const Shape shape = emit.type(x).shape;
   SoftmaxParts parts;
-  parts.maximum = emit.reduce(ReduceKind::max, x, {axis});
+  // The softmax of nothing is nothing, so a maximum of nothing is no mistake; it is asked for only where it may occur.
+  const bool mayBeEmpty = shape[axis].constant().value_or(0) == 0;
+  parts.maximum = emit.reduce(ReduceKind::max, x, {axis}, mayBeEmpty);
   parts.shifted = emit.binary(BinaryKind::sub, x, emit.spread(parts.maximum, {axis}, shape));
   parts.exponential = emit.unary(UnaryKind::exp, parts.shifted);
   parts.sum = emit.reduce(ReduceKind::sum, parts.exponential, {axis});
@@ -14,7 +16,7 @@ SoftmaxParts softmaxParts(Emitter& emit, ValueId x, Axis axis) {
 
 ValueId expandSoftmax(Emitter& emit, const Node& node, const Softmax& op) {
   const Shape shape = node.type.shape;
-  // A fold by max wants a non-empty extent; the softmax of nothing is nothing.
+  // Known to be nothing: no need to compute it.
   if (shape[op.axis].is(0)) return emit.full(Scalar::of(0.0), node.type.dtype, shape);
   const ValueId x = emit.widen(node.operands[0]);
   const SoftmaxParts parts = softmaxParts(emit, x, op.axis);
