@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace tokamak::library {
 
@@ -98,16 +99,17 @@ void forEachElement(const ResultBlocks& shape, const Body& body) {
         body(operandIndex(shape, Broadcast::none, row, column, p), row, column, p);
 }
 
-/// Whether every word without its sign is below `limit`; in blocks, each free of branches.
+/// Whether every word without its sign is below `limit`; in blocks free of branches, of compares that every machine has
+/// as vectors.
 template <class Word>
 bool allBelow(const Word* words, int64_t count, Word limit) {
   constexpr int64_t kBlock = 4096;
-  constexpr Word kMagnitude = static_cast<Word>(~Word{0}) >> 1;
   for (int64_t from = 0; from < count; from += kBlock) {
     const int64_t to = std::min(count, from + kBlock);
-    Word largest = 0;
-    for (int64_t i = from; i < to; ++i) largest = std::max<Word>(largest, words[i] & kMagnitude);
-    if (largest >= limit) return false;
+    Word beyond = 0;
+    for (int64_t i = from; i < to; ++i)
+      beyond |= (words[i] & std::numeric_limits<Word>::max()) >= limit ? Word{-1} : Word{0};
+    if (beyond) return false;
   }
   return true;
 }
@@ -131,8 +133,8 @@ void fillWithoutProduct(const ResultBlocks& shape, const void* bias, std::span<c
 }
 
 bool allFinite(const void* data, DType dtype, int64_t elements) {
-  if (dtype == DType::f32) return allBelow(static_cast<const uint32_t*>(data), elements, 0x7f800000u);
-  return allBelow(static_cast<const uint16_t*>(data), elements, uint16_t(dtype == DType::bf16 ? 0x7f80 : 0x7c00));
+  if (dtype == DType::f32) return allBelow<int32_t>(static_cast<const int32_t*>(data), elements, 0x7f800000);
+  return allBelow<int16_t>(static_cast<const int16_t*>(data), elements, dtype == DType::bf16 ? 0x7f80 : 0x7c00);
 }
 
 void mendNonFinite(const ResultBlocks& shape, const void* product, std::span<const PostOp> postOps,
