@@ -141,7 +141,7 @@ TEST_P(EveryComposite, SoftmaxAndActivations) {
         cases.add(Bound::loose, Activation{kind, 0.25, 0.5}, {x});
       });
       const ValueId seed = cases.positions(DType::i64, {}, 0, 99), offset = cases.positions(DType::i64, {}, 0, 99);
-      for (double p : {0.0, 0.3, 1.0}) cases.add(Bound::loose, Dropout{p}, {x, seed, offset});
+      for (double p : {0.0, 0.3, 0.99}) cases.add(Bound::loose, Dropout{p}, {x, seed, offset});
       cases.expectRight(shape == Extents{7, 33});
     }
 }

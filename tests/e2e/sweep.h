@@ -38,7 +38,8 @@ class Cases {
   ValueId positions(DType dtype, const Extents& shape, int64_t low, int64_t high);
   ValueId input(Array data);
 
-  /// Adds an output if the op takes operands of these types: what the verifier admits must run.
+  /// Adds an output if the op takes operands of these dtypes: what the verifier admits must run. A refusal for another
+  /// reason than a dtype, or a number that the dtype does not have, is a failure; EveryOp says which dtypes there are.
   void add(Bound bound, const Op& op, const std::vector<ValueId>& operands, const TensorType* declared = nullptr);
   /// Adds a value of the builder as an output.
   void add(Bound bound, ValueId value);
