@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -39,6 +41,16 @@ class Cache : public testing::Test {
     return Engine({.threads = 1, .cacheFolder = folder.string(), .warn = [this](std::string_view text) {
                      warnings_.emplace_back(text);
                    }});
+  }
+  /// A cache that holds the program, made by a child so that this process stays without threads.
+  void fill() {
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool right = runsRight(engine());  // the engine is gone, its file closed, before the process ends
+      _exit(right ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_TRUE(waitpid(child, &status, 0) == child && status == 0);
   }
   fs::path file() const { return folder_ / "kernels.db"; }
 
@@ -125,6 +137,50 @@ TEST_F(Cache, ALockedFileCostsOnlyTime) {
   sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr);
   sqlite3_close(other);
   EXPECT_TRUE(runsRight(engine()));
+}
+
+/// What the body says in a child process that is not root: permissions do not bind root.
+template <class Body>
+bool holdsWithoutPrivileges(Body body) {
+  constexpr uid_t kNobody = 65534;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) _exit(3);
+    _exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// A folder that may not be written, empty and with a cache that another made: a warning and the right result.
+TEST_F(Cache, AReadOnlyFolderCostsOnlyTime) {
+  for (const bool filled : {false, true}) {
+    if (filled) fill();
+    for (const auto& entry : fs::directory_iterator(folder_)) fs::permissions(entry, fs::perms(0444));
+    fs::permissions(folder_, fs::perms(0555));
+    EXPECT_TRUE(holdsWithoutPrivileges([&] {
+      std::ofstream probe(folder_ / "probe");
+      if (probe) return false;  // the folder is not read-only after all
+      const Engine here = engine();
+      return runsRight(here) && runsRight(here) && warnings_.size() == 1;
+    })) << (filled ? "filled" : "empty");
+    fs::permissions(folder_, fs::perms(0755));
+  }
+}
+
+/// A disk that fills up on the way: files of the child cannot grow beyond a few pages.
+TEST_F(Cache, AFullDiskCostsOnlyTime) {
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{4096}, rlim_t{20000}, rlim_t{40000}})
+    EXPECT_TRUE(holdsWithoutPrivileges([&] {
+      signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit{bytes, bytes};
+      setrlimit(RLIMIT_FSIZE, &limit);
+      const Engine here = engineAt(fs::temp_directory_path() / ("tokamak_full_" + std::to_string(getpid())));
+      const bool right = runsRight(here) && runsRight(here) && warnings_.size() <= 1;
+      const bool warned = warnings_.size() == 1 || bytes >= 40000;
+      fs::remove_all(fs::temp_directory_path() / ("tokamak_full_" + std::to_string(getpid())));
+      return right && warned;
+    })) << bytes;
 }
 
 /// Children start before this process has threads of its own: each makes its engine after the fork.
