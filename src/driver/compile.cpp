@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <system_error>
 #include <thread>
 
 #include "codegen/llvm/compile.h"
@@ -51,7 +52,9 @@ Result<LoadedKernels> loadKernels(const Lowered& lowered, const Engine& engine, 
   };
   std::vector<std::thread> helpers;
   const size_t count = std::min<size_t>(n, std::max(1u, std::thread::hardware_concurrency()));
-  for (size_t t = 1; t < count; ++t) helpers.emplace_back(work);
+  try {
+    for (size_t t = 1; t < count; ++t) helpers.emplace_back(work);
+  } catch (const std::system_error&) {}  // fewer threads than hoped for do it too
   work();
   for (auto& t : helpers) t.join();
   for (auto& error : errors)

@@ -70,7 +70,8 @@ class BadInput(Case):
         self.refused("T0801", "run")
         self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--nonsense")
         self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--device", "abacus")
-        self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--random", "yes")
+        for seed in ["yes", "-1", "1.5", "99999999999999999999999"]:
+            self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--random", seed)
         self.refused("T0801", "frobnicate")
 
     def test_files(self) -> None:
@@ -98,6 +99,79 @@ class BadInput(Case):
             self.refused("T0311", "run", gelu, "--input", f"x={wrong}")
             wrong.write_bytes(b"not an array")
             self.refused("T0302", "run", gelu, "--input", f"x={wrong}")
+
+    def test_arrays_of_other_programs(self) -> None:
+        """Orders and byte orders that numpy writes are read; dtypes that the language lacks are refused."""
+        with tempfile.TemporaryDirectory() as folder:
+            program, array = Path(folder) / "same.tk", Path(folder) / "x.npy"
+            program.write_text("graph @same(%x: f32[2, 3]) {\n  return %x\n}\n")
+            numbers = np.arange(6, dtype=np.float32).reshape(2, 3)
+            for device in ["cpu", "interp"]:
+                for written in [numbers, np.asfortranarray(numbers), numbers.astype(">f4")]:
+                    np.save(array, written)
+                    self.ok("run", program, "--input", f"x={array}", "--device", device, "--output", folder)
+                    np.testing.assert_array_equal(np.load(Path(folder) / "out0.npy"), numbers)
+            for dtype in ["c8", "u4", "U4", "M8[s]", "f4,f4"]:
+                np.save(array, np.zeros((2, 3), dtype))
+                self.refused("T0303", "run", program, "--input", f"x={array}")
+            np.save(array, np.array([[None] * 3] * 2, object), allow_pickle=True)
+            self.refused("T0303", "run", program, "--input", f"x={array}")
+
+    def test_an_array_cut_anywhere(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            array = Path(folder) / "x.npy"
+            np.save(array, np.arange(6, dtype=np.float32))
+            whole = array.read_bytes()
+            for end in [*range(12), *range(12, len(whole), 13), len(whole) - 1]:
+                array.write_bytes(whole[:end])
+                done = tokamak("run", EXAMPLES / "gelu.tk", "--input", f"x={array}", "--device", "interp", "--json")
+                self.assertEqual(done.returncode, 2, f"cut at byte {end}")
+                self.assertRegex(json.loads(done.stdout)["error"]["code"], "T030[24]", f"cut at byte {end}")
+
+    def test_hostile_programs(self) -> None:
+        """Depth, length and size: a diagnostic or a result, never a crash."""
+        head, tail = b"graph @g(%x: f32[", b"]) {\n  return %x\n}\n"
+        for code, extent in {
+            "T0104": b"(" * 50000 + b"M" + b")" * 50000,
+            "T0105": b"*".join([b"(A + B + C + D)"] * 30),
+            "T0206": b", ".join([b"1"] * 50000),
+            "T0101": b"\xff\xfe",
+        }.items():
+            self.refused(code, "opt", "-", stdin=head + extent + tail)
+        self.refused("T0104", "opt", "-", stdin=head + b"-" * 50000 + b"1" + tail)
+        self.refused("T0105", "opt", "-", stdin=head + b"9" * 50000 + tail)
+        self.ok("opt", "-", stdin=head + b"+".join([b"M"] * 5000) + tail)
+        self.ok("opt", "-", stdin=b"graph @" + b"a" * 1000000 + b"(%x: f32[M" + tail)
+
+    def test_sizes_beyond_everything(self) -> None:
+        """Products of sizes that overflow, and huge sizes beside empty ones: refused or nothing, and at once."""
+        for statement in ["exp %x : f32[M, N]", "reshape %x : f32[M*N]", "reduce %x {kind = sum, axes = [1]} : f32[M]"]:
+            program = f"graph @g(%x: f32[M, N]) {{\n  %0 = {statement}\n  return %0\n}}\n".encode()
+            for device in ["cpu", "interp"]:
+                arguments = ["run", "-", "--random", 0, "--device", device, "--json", "--dims"]
+                for dims in ["M=4611686018427387904,N=4", "M=3037000500,N=3037000500", "M=9223372036854775807,N=2"]:
+                    done = tokamak(*arguments, dims, stdin=program)
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assertEqual(json.loads(done.stdout)["error"]["code"], "T0806")
+                done = tokamak(*arguments, "M=0,N=9223372036854775807", stdin=program)
+                self.assertIn(done.returncode, [0, 2], done.stderr)
+
+    def test_places_that_cannot_be_written(self) -> None:
+        run = ["run", EXAMPLES / "gelu.tk", "--random", 0, "--dims", "N=100000", "--device", "interp"]
+        for place in ["/proc/nowhere", "/dev/null/below", EXAMPLES / "gelu.tk"]:
+            self.refused("T0803", *run, "--output", place)
+        with tempfile.TemporaryDirectory() as folder:
+            limited = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash", TOKAMAK, *map(str, run), "--output", folder]
+            done = subprocess.run(limited, capture_output=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(b"error T0305", done.stderr)
+            self.assertEqual(list(Path(folder).iterdir()), [])
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [TOKAMAK, *map(str, run)], stdout=full, stderr=subprocess.PIPE, timeout=120, check=False
+            )
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(b"error T0803", done.stderr)
 
     def test_json_errors(self) -> None:
         done = tokamak("run", EXAMPLES / "gelu.tk", "--json")

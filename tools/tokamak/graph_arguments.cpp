@@ -22,6 +22,14 @@ Diagnostic badDims(std::string_view piece) {
   return {"T0804", {}, fmt::format("--dims wants NAME=SIZE, not `{}`", piece), "write --dims M=128,N=64"};
 }
 
+/// Empty for a number from 0 to 2^64 - 1, else a complaint; conversion alone would wrap or clip others.
+std::string isSeed(const std::string& text) {
+  uint64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && rest == text.data() + text.size()) return {};
+  return fmt::format("`{}` is not a number from 0 to 2^64 - 1", text);
+}
+
 /// The input that `NAME=FILE` names, as an index into the graph's inputs, and the file.
 Result<std::pair<size_t, std::string>> parseInputFile(const Graph& graph, const std::string& text) {
   const size_t equals = text.find('=');
@@ -117,7 +125,9 @@ void InputOptions::addTo(CLI::App& app) {
       ->type_name("NAME=FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--random", seed, "Random arrays, from this seed, for inputs without a file")->type_name("SEED");
+  app.add_option("--random", seed, "Random arrays, from this seed, for inputs without a file")
+      ->type_name("SEED")
+      ->check(isSeed);
   app.add_option("--dims", dims, "Sizes of symbolic dimensions: M=128,N=64")
       ->type_name("NAME=SIZE,...")
       ->expected(1)

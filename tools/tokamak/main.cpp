@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -48,10 +49,18 @@ int outOfMemory(bool json) {
   return static_cast<int>(Outcome::badInput);
 }
 
+/// What was said may still fail to arrive: a full disk shows only when the last of it is written.
+int afterFlush(int outcome) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return outcome;
+  report({"T0803", {"<stdout>", 0, 0}, "cannot write the output", "check where it goes and its space"}, false);
+  return static_cast<int>(Outcome::badInput);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit is a write that fails, with a diagnostic
   const bool json = wantsJson(argc, argv);
   CLI::App app("Tokamak: a tensor program goes in, a few fused kernels come out, and every decision explains itself.",
                "tokamak");
@@ -62,9 +71,8 @@ int main(int argc, char** argv) {
                                          addRepro(app)};
   try {
     app.parse(argc, argv);
-    return runCommand(commands, json);
+    return afterFlush(runCommand(commands, json));
   } catch (const CLI::ParseError& error) { return parseFailure(app, error, json); } catch (const std::bad_alloc&) {
-    report({"T0806", {}, "not enough memory", "give smaller sizes with --dims"}, json);
-    return static_cast<int>(Outcome::badInput);
-  }
+    return outOfMemory(json);
+  } catch (const std::length_error&) { return outOfMemory(json); }
 }
