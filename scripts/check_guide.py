@@ -2,8 +2,8 @@
 """Fails when a page shows code that no example contains.
 
 A block of a page under docs/guide or of README.md that opens with ```cpp FILE, ```tk FILE or ```python FILE must stand
-in that file word for word: the tests compile and run the file, so what the page shows works. Indentation common to the block's lines
-is ignored, and a line `...` stands for lines left out.
+in that file word for word: the tests compile and run the file, so what the page shows works. Indentation common to the
+block's lines is ignored, and a line `...` stands for lines left out.
 """
 
 import re

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch._dynamo.backends.common import aot_autograd
 
-from . import _ext
 from .compiled import CompiledGraph, compile_graph
 from .decompositions import decompositions
 from .explain import Explanation
@@ -20,6 +19,7 @@ from .options import Options
 from .partition import partition
 
 _local = threading.local()
+
 
 @contextlib.contextmanager
 def recording(timed: bool = False) -> Iterator[list[CompiledGraph]]:

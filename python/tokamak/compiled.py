@@ -168,7 +168,7 @@ def complain(options: Options, message: str) -> None:
 
 
 class Frozen:
-    """Weights taken as constants. When one changes the graph is compiled anew; those that keep changing become inputs."""
+    """Weights taken as constants. A change compiles the graph anew; what keeps changing becomes an input."""
 
     def __init__(self, compile: Callable[[dict[int, torch.Tensor]], CompiledGraph], weights: dict[int, torch.Tensor]):
         self.compile = compile

@@ -10,9 +10,10 @@ from .lowering import registry
 LIBRARY = ("mm", "bmm", "addmm", "convolution")
 HEAD = """# ATen's core ops
 
-What `torch.compile(model, backend="tokamak")` does with each op of torch {version}'s core set. *Compiled* ops are fused with
-their neighbours; *library* ones run in oneDNN with what follows fused in, or in kernels of our own; *taken apart* ones become
-compiled ops; the rest ATen runs as themselves, in place in the graph. Written by `python -m tokamak.coverage`.
+What `torch.compile(model, backend="tokamak")` does with each op of torch {version}'s core set. *Compiled* ops are fused
+with their neighbours; *library* ones run in oneDNN with what follows fused in, or in kernels of our own; *taken apart*
+ones become compiled ops; the rest ATen runs as themselves, in place in the graph. Written by
+`python -m tokamak.coverage`.
 
 | op | |
 |---|---|

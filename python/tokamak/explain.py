@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-
 STYLE = "body{font:14px sans-serif;margin:1em}td,th{text-align:left;padding:2px 12px 2px 0}"
 
 

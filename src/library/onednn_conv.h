@@ -5,8 +5,8 @@
 
 namespace tokamak::library {
 
-/// Convolutions read and write channels first or last; where oneDNN is faster in a layout of its own, arguments are reordered
-/// around the primitive.
+/// Convolutions read and write channels first or last; where oneDNN is faster in a layout of its own, arguments are
+/// reordered around the primitive.
 class OneDnnConv final : public ConvCall {
  public:
   OneDnnConv(std::shared_ptr<const OneDnn> lib, ConvDesc desc);

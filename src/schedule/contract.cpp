@@ -241,50 +241,52 @@ void lowerConv(Lowering& l, const Contract::Plan& plan) {
   l.e.loop("i", w.i64(0), w.dim(elementCount(outer)), 1, Binding::parallel, [&](ExprId i) {
     auto index = unflatten(IndexMath(w, 1), {i, 0, 1, {}}, outer);
     index.push_back({});
-    overVectors(l.e, {op.channelsLast ? 1 : width * 2, width, Binding::serial, 1}, 0, shape.back(), [&](const Index& j, const At& lanes) {
-      index.back() = j;
-      IndexMath m(w, lanes.lanes);
-      const kernel::VarId acc = w.declare("acc", zero(w, type, lanes.lanes));
-      At from = lanes, tap{{}, 1, {}, {}};
-      from.index.resize(rank);
-      tap.index.resize(rank);
-      from.index[0] = index[0];
-      tap.index[0] = index[channel];
-      const Index group = op.groups == 1 ? m.constant(0) : m.mul(m.div(index[channel], perGroup), channels);
-      std::function<void(size_t)> nest = [&](size_t s) {
-        if (s == spatial) {
-          const ExprId a = l.e.value(node.operands[0], from), b = l.e.value(node.operands[1], tap);
-          ExprId product = w.splat(w.mul(a, b), lanes.lanes);
-          if (from.mask) product = w.select(w.splat(from.mask, lanes.lanes), product, zero(w, type, lanes.lanes));
-          w.assign(acc, w.add(w.get(acc), product));
-          return;
-        }
-        l.e.loop("k", w.i64(0), w.dim(weights[2 + s]), 1, Binding::serial, [&](ExprId k) {
-          const ExprId outerMask = from.mask;
-          tap.index[2 + s] = {k, 0, 1, {}};
-          const Index at = m.add(m.add(m.mul(index[first + s], Dim(op.stride[s])), Dim(-op.low[s])),
-                                 m.mul(tap.index[2 + s], Dim(op.dilation[s])));
-          ExprId inside;
-          if (op.low[s] != 0) inside = w.both(inside, m.atLeast(at, 0));
-          if (op.high[s] != 0) inside = w.both(inside, m.below(at, x[first + s]));
-          if (inside) from.mask = w.let("inside", w.both(from.mask, inside));
-          from.index[first + s] = at;
-          nest(s + 1);
-          from.mask = outerMask;
-        });
-      };
-      l.e.loop("c", w.i64(0), w.dim(channels), 1, Binding::serial, [&](ExprId c) {
-        tap.index[1] = {c, 0, 1, {}};
-        from.index[channel] = m.add(group, tap.index[1]);
-        nest(0);
-      });
-      ExprId product = w.get(acc);
-      if (node.operands.size() > 2)
-        product = w.add(product, l.e.value(node.operands[2], At{{index[channel]}, 1, {}, {}}));
-      At at = lanes;
-      at.index = index;
-      storeProduct(l, at, w.let("product", product));
-    });
+    overVectors(l.e, {op.channelsLast ? 1 : width * 2, width, Binding::serial, 1}, 0, shape.back(),
+                [&](const Index& j, const At& lanes) {
+                  index.back() = j;
+                  IndexMath m(w, lanes.lanes);
+                  const kernel::VarId acc = w.declare("acc", zero(w, type, lanes.lanes));
+                  At from = lanes, tap{{}, 1, {}, {}};
+                  from.index.resize(rank);
+                  tap.index.resize(rank);
+                  from.index[0] = index[0];
+                  tap.index[0] = index[channel];
+                  const Index group = op.groups == 1 ? m.constant(0) : m.mul(m.div(index[channel], perGroup), channels);
+                  std::function<void(size_t)> nest = [&](size_t s) {
+                    if (s == spatial) {
+                      const ExprId a = l.e.value(node.operands[0], from), b = l.e.value(node.operands[1], tap);
+                      ExprId product = w.splat(w.mul(a, b), lanes.lanes);
+                      if (from.mask)
+                        product = w.select(w.splat(from.mask, lanes.lanes), product, zero(w, type, lanes.lanes));
+                      w.assign(acc, w.add(w.get(acc), product));
+                      return;
+                    }
+                    l.e.loop("k", w.i64(0), w.dim(weights[2 + s]), 1, Binding::serial, [&](ExprId k) {
+                      const ExprId outerMask = from.mask;
+                      tap.index[2 + s] = {k, 0, 1, {}};
+                      const Index at = m.add(m.add(m.mul(index[first + s], Dim(op.stride[s])), Dim(-op.low[s])),
+                                             m.mul(tap.index[2 + s], Dim(op.dilation[s])));
+                      ExprId inside;
+                      if (op.low[s] != 0) inside = w.both(inside, m.atLeast(at, 0));
+                      if (op.high[s] != 0) inside = w.both(inside, m.below(at, x[first + s]));
+                      if (inside) from.mask = w.let("inside", w.both(from.mask, inside));
+                      from.index[first + s] = at;
+                      nest(s + 1);
+                      from.mask = outerMask;
+                    });
+                  };
+                  l.e.loop("c", w.i64(0), w.dim(channels), 1, Binding::serial, [&](ExprId c) {
+                    tap.index[1] = {c, 0, 1, {}};
+                    from.index[channel] = m.add(group, tap.index[1]);
+                    nest(0);
+                  });
+                  ExprId product = w.get(acc);
+                  if (node.operands.size() > 2)
+                    product = w.add(product, l.e.value(node.operands[2], At{{index[channel]}, 1, {}, {}}));
+                  At at = lanes;
+                  at.index = index;
+                  storeProduct(l, at, w.let("product", product));
+                });
   });
 }
 

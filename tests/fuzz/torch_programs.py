@@ -1,5 +1,5 @@
-"""Random functions of torch, compiled and compared with eager: 3 to 40 ops over all dtypes and layouts, forward, backward
-and with symbolic sizes. A failure is shrunk to the fewest steps and printed as a function that reproduces it.
+"""Random functions of torch, compiled and compared with eager: 3 to 40 ops over all dtypes and layouts, forward,
+backward and with symbolic sizes. A failure is shrunk to the fewest steps and printed as a function that reproduces it.
 
     python tests/fuzz/torch_programs.py --seconds 30 [--seed N] [--count N]
 """
@@ -20,9 +20,9 @@ import torch.nn.functional as F
 FLOATS = [torch.float32, torch.float32, torch.float64, torch.bfloat16, torch.float16]
 OTHERS = [torch.int64, torch.int32, torch.uint8, torch.bool]
 
-UNARY = """torch.neg torch.abs torch.exp torch.tanh torch.sigmoid torch.relu F.gelu F.silu torch.sin torch.cos torch.sqrt
-torch.rsqrt torch.log1p torch.erf torch.floor torch.square torch.sign F.softplus F.elu F.hardswish F.leaky_relu torch.isnan
-torch.logical_not torch.reciprocal torch.expm1 torch.trunc torch.round F.mish F.hardsigmoid""".split()
+UNARY = """torch.neg torch.abs torch.exp torch.tanh torch.sigmoid torch.relu F.gelu F.silu torch.sin torch.cos
+torch.sqrt torch.rsqrt torch.log1p torch.erf torch.floor torch.square torch.sign F.softplus F.elu F.hardswish
+F.leaky_relu torch.isnan torch.logical_not torch.reciprocal torch.expm1 torch.trunc torch.round F.mish F.hardsigmoid""".split()
 BINARY = "torch.add torch.sub torch.mul torch.div torch.maximum torch.minimum torch.pow torch.remainder torch.atan2 " \
          "torch.eq torch.lt torch.ge torch.logical_and torch.fmod torch.floor_divide".split()  # fmt: skip
 
@@ -100,7 +100,9 @@ def random_step(rng: random.Random, values: list[torch.Tensor]) -> Step:
         lambda: Step(f"({{0}} {rng.choice('+-*/')} {number})", (i,)),
         lambda: Step("torch.where({0} > 0, {0}, {1})", (i, j)),
         lambda: Step(f"{{0}}.to({rng.choice(FLOATS + OTHERS)})", (i,)),
-        lambda: Step(f"{{0}}.{rng.choice(['sum', 'mean', 'amax', 'amin', 'prod'])}({axis}, keepdim={rng.random() < 0.5})", (i,)),
+        lambda: Step(
+            f"{{0}}.{rng.choice(['sum', 'mean', 'amax', 'amin', 'prod'])}({axis}, keepdim={rng.random() < 0.5})", (i,)
+        ),
         lambda: Step(f"{{0}}.{rng.choice(['sum', 'mean', 'max', 'min', 'std'])}()", (i,)),
         lambda: Step(f"{{0}}.{rng.choice(['argmax', 'argmin'])}({axis})", (i,)),
         lambda: Step(f"{{0}}.cumsum({axis})", (i,)),

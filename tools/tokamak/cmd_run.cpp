@@ -166,7 +166,8 @@ Result<Outcome> reproduce(Options options) {
 Command addRepro(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   options->inputs.seed = 0;
-  CLI::App* app = parent.add_subcommand("repro", "Compile a saved program again, run it and compare with the reference");
+  CLI::App* app =
+      parent.add_subcommand("repro", "Compile a saved program again, run it and compare with the reference");
   app->footer(
       "torch.compile saves a region that failed to compile and names the file. Examples:\n"
       "  tokamak repro ~/.cache/tokamak/repro/0123456789ab.tk");

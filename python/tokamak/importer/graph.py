@@ -4,8 +4,8 @@ Every node is either lowered into a segment or called as itself. A node's *level
 way to it; the nodes of one level that are ours form one segment, and the calls of that level come after it. So the plan
 is: segment 0, calls of level 0, segment 1, calls of level 1, and so on, with no more segments than calls need.
 
-A value lives in the segment that computes it. It gets a place in the plan's table (a *slot*) when somebody outside needs
-it: another segment, a call, the graph's output.
+A value lives in the segment that computes it. It gets a place in the plan's table (a *slot*) when somebody outside
+needs it: another segment, a call, the graph's output.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from torch.fx import GraphModule, Node
 from tokamak import _ext
 from tokamak.lowering import registry
 
-from .levels import late_levels
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
+from .levels import late_levels
 from .segment import HALVES, Segment, Value
 
 DTYPES = {
@@ -469,7 +469,9 @@ def has_effect(target: Any) -> bool:
 
 def touched_bytes(node: Node) -> int:
     """Of the tensors a node reads and writes."""
-    tensors = [x for n in (*node.all_input_nodes, node) for x in leaves(n.meta.get("val")) if isinstance(x, torch.Tensor)]
+    tensors = [
+        x for n in (*node.all_input_nodes, node) for x in leaves(n.meta.get("val")) if isinstance(x, torch.Tensor)
+    ]
     return sum(math.prod(map(hint_of, t.shape)) * t.element_size() for t in tensors)
 
 

@@ -1,7 +1,7 @@
 """How late a node may be computed.
 
-A node is ready as soon as its operands are, but what it makes then waits in memory for its readers. In a graph with calls
-between segments that can be long: the biases of all attention layers, or everything that a backward pass recomputes,
+A node is ready as soon as its operands are, but what it makes then waits in memory for its readers. In a graph with
+calls between segments that can be long: the biases of all attention layers, or everything that a backward pass recomputes,
 would be made first and kept. A node goes down to the level of its first reader where that keeps fewer bytes alive: its
 result is larger than the operands that live on for its sake.
 """
@@ -55,6 +55,4 @@ def outlives(node: Node) -> bool:
 def bytes_of(node: Node) -> int:
     value = node.meta.get("val")
     values = value if isinstance(value, (list, tuple)) else [value]
-    return sum(
-        math.prod(hint_of(s) for s in v.shape) * v.element_size() for v in values if isinstance(v, torch.Tensor)
-    )
+    return sum(math.prod(hint_of(s) for s in v.shape) * v.element_size() for v in values if isinstance(v, torch.Tensor))

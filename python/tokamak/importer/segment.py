@@ -185,9 +185,8 @@ class Segment:
         for i, d in enumerate(b, len(a) - len(b)):
             if out[i] == 1:
                 out[i] = d
-            elif d != 1 and d != out[i]:
-                if isinstance(d, int) and not isinstance(out[i], int):
-                    out[i] = d  # torch has proved them equal
+            elif d not in (1, out[i]) and isinstance(d, int) and not isinstance(out[i], int):
+                out[i] = d  # torch has proved them equal
         return tuple(out)
 
     def broadcast_to(self, x: Value, shape: Sequence[Dim]) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from .registry import Context, Unsupported, Value, lowers
+from .registry import Context, Value, lowers
 
 aten = torch.ops.aten
 

@@ -61,9 +61,8 @@ Result<TensorType> inferOp(const Conv& op, const Site& site) {
   for (size_t i = 0; i < k; ++i) {
     if (w.shape[2 + i].is(0))
       return site.fail("T0203", fmt::format("the kernel {} is empty", site.show(1)), "kernel extents are at least 1");
-    TK_TRY(Dim extent,
-           windowExtent(site, x.shape[op.spatialAxis() + i], w.shape[2 + i], op.stride[i], op.low[i], op.high[i],
-                        op.dilation[i]));
+    TK_TRY(Dim extent, windowExtent(site, x.shape[op.spatialAxis() + i], w.shape[2 + i], op.stride[i], op.low[i],
+                                    op.high[i], op.dilation[i]));
     type.shape[op.spatialAxis() + i] = std::move(extent);
   }
   return type;

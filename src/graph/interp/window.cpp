@@ -150,8 +150,7 @@ Result<Value> apply(const Resize& op, const Call& call) {
   Value out = call.result();
   const auto k = static_cast<size_t>(op.spatial);
   const Planes planes(x.shape, call.shape, k);
-  if (planes.inSize == 0)
-    return call.error("T0319", "resize of no elements", "give the resized axes extents above 0");
+  if (planes.inSize == 0) return call.error("T0319", "resize of no elements", "give the resized axes extents above 0");
   std::vector<std::vector<Sample>> samples(k);
   for (size_t axis = 0; axis < k; ++axis)
     for (int64_t o = 0; o < planes.out[axis]; ++o)

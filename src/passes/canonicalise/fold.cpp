@@ -43,7 +43,8 @@ ValueId simplifyReduce(Canonical& c, const Node& node, const Reduce& op) {
     return foldOfOne(c, node, op);
   const auto* inner = c.op<Reduce>(x);
   // A partial fold that others read too is better read than repeated.
-  if (!inner || inner->kind != op.kind || inner->identity != op.identity || !merges(op.kind) || c.isShared(x)) return {};
+  if (!inner || inner->kind != op.kind || inner->identity != op.identity || !merges(op.kind) || c.isShared(x))
+    return {};
   const ValueId y = c.def(x).operands[0];
   const auto kept = otherAxes(c.type(y).rank(), inner->axes);
   std::vector<Axis> axes = inner->axes;
