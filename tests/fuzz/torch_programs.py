@@ -22,7 +22,8 @@ OTHERS = [torch.int64, torch.int32, torch.uint8, torch.bool]
 
 UNARY = """torch.neg torch.abs torch.exp torch.tanh torch.sigmoid torch.relu F.gelu F.silu torch.sin torch.cos
 torch.sqrt torch.rsqrt torch.log1p torch.erf torch.floor torch.square torch.sign F.softplus F.elu F.hardswish
-F.leaky_relu torch.isnan torch.logical_not torch.reciprocal torch.expm1 torch.trunc torch.round F.mish F.hardsigmoid""".split()
+F.leaky_relu torch.isnan torch.logical_not torch.reciprocal torch.expm1 torch.trunc
+torch.round F.mish F.hardsigmoid""".split()
 BINARY = "torch.add torch.sub torch.mul torch.div torch.maximum torch.minimum torch.pow torch.remainder torch.atan2 " \
          "torch.eq torch.lt torch.ge torch.logical_and torch.fmod torch.floor_divide".split()  # fmt: skip
 

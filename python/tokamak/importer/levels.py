@@ -1,9 +1,9 @@
 """How late a node may be computed.
 
 A node is ready as soon as its operands are, but what it makes then waits in memory for its readers. In a graph with
-calls between segments that can be long: the biases of all attention layers, or everything that a backward pass recomputes,
-would be made first and kept. A node goes down to the level of its first reader where that keeps fewer bytes alive: its
-result is larger than the operands that live on for its sake.
+calls between segments that can be long: the biases of all attention layers, or everything that a backward pass
+recomputes, would be made first and kept. A node goes down to the level of its first reader where that keeps fewer
+bytes alive: its result is larger than the operands that live on for its sake.
 """
 
 from __future__ import annotations
