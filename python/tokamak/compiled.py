@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from . import _ext
-from .engine import cache_folder, engine
+from .engine import engine
 from .importer.graph import Importer, Refusal
 from .options import Options
 
@@ -143,7 +143,7 @@ def save_repro(text: str, sizes: dict[str, int]) -> str:
     """Saves a program with the sizes it was compiled for; returns its path."""
     if sizes:
         text = f"// sizes: {','.join(f'{name}={size}' for name, size in sizes.items())}\n{text}"
-    folder = os.path.join(cache_folder(), "repro")
+    folder = os.path.join(_ext.cache_folder(), "repro")
     path = os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:12] + ".tk")
     try:
         os.makedirs(folder, exist_ok=True)

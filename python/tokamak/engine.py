@@ -20,18 +20,10 @@ def _engine(cache: bool) -> _ext.Engine:
     return _ext.Engine(disk_cache=cache, onednn=find_onednn())
 
 
-def cache_folder() -> str:
-    """Where compiled kernels and saved programs lie, as in the command line."""
-    if folder := os.environ.get("TOKAMAK_CACHE_DIR"):
-        return folder
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "tokamak")
-
-
 def find_onednn() -> str:
-    """The folder of oneDNN 3 in this Python's environment, or nothing: then the usual places are tried."""
-    if path := os.environ.get("TOKAMAK_ONEDNN"):
-        return path
+    """The folder of oneDNN 3 in this Python's environment, or nothing: then the engine looks by itself."""
+    if os.environ.get("TOKAMAK_ONEDNN"):
+        return ""
     for root in (sys.prefix, sysconfig.get_path("data")):
         folder = os.path.join(root, "lib")
         if os.path.exists(os.path.join(folder, "libdnnl.so.3")):

@@ -1,5 +1,6 @@
 /// The extension module `tokamak._ext`, built once for every Python from 3.11 on (limited API).
 
+#include "driver/engine.h"
 #include "py.h"
 #include "support/dim.h"
 #include "tensors.h"
@@ -28,12 +29,6 @@ int64_t toInt(PyObject* object) {
   const int64_t value = PyLong_AsLongLong(object);
   check(value != -1 || !PyErr_Occurred());
   return value;
-}
-
-bool toBool(PyObject* object) {
-  const int truth = PyObject_IsTrue(object);
-  check(truth >= 0);
-  return truth != 0;
 }
 
 Ref fromString(std::string_view text) {
@@ -78,7 +73,12 @@ PyObject* canonicalDim(PyObject*, PyObject* text) {
   });
 }
 
+PyObject* cacheFolder(PyObject*, PyObject*) {
+  return guarded([&] { return fromString(defaultCacheFolder()); });
+}
+
 PyMethodDef functions[] = {
+    {"cache_folder", cacheFolder, METH_NOARGS, "where compiled kernels and saved programs lie"},
     {"dim", canonicalDim, METH_O, "dim(text) -> int, or the canonical text of a symbolic extent"},
     {"use_tensor_type", useTensorType, METH_VARARGS,
      "use_tensor_type(torch.Tensor, table=True) -> whether by the table"},

@@ -273,7 +273,7 @@ void runStep(const Step& step, Running& running) {
   if (step.executable) {
     runSegment(step, running);
   } else {
-    const auto start = Clock::now();
+    const auto start = running.profile ? Clock::now() : Clock::time_point{};
     const Ref args = filled(step.args.get(), values);
     const Ref kwargs = step.kwargs.get() == Py_None ? Ref() : filled(step.kwargs.get(), values);
     Ref result = owned(PyObject_Call(step.function.get(), args.get(), kwargs.get()));

@@ -63,7 +63,6 @@ T valueOf(Result<T> result) {
 
 std::string toString(PyObject* object);
 int64_t toInt(PyObject* object);
-bool toBool(PyObject* object);
 Ref fromString(std::string_view text);
 
 /// The items of a list or tuple, owned.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import operator
 from typing import Any
 
@@ -24,13 +23,9 @@ from tokamak import _ext
 from tokamak.lowering import registry
 
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
-from .levels import late_levels
+from .levels import bytes_of, late_levels
 from .segment import HALVES, Segment, Value
-
-DTYPES = {
-    torch.bool: "bool", torch.uint8: "u8", torch.int8: "i8", torch.int16: "i16", torch.int32: "i32",
-    torch.int64: "i64", torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64",
-}  # fmt: skip
+from .tensors import DTYPES, served, why_not
 
 aten = torch.ops.aten
 VIEWS = {
@@ -97,7 +92,6 @@ class Importer:
         self.after: dict[int, list[tuple]] = {}
         self.symbols: dict[str, tuple[Entry, int]] = {}  # where a symbol's value is found: an entry's axis, or -2
         self.hints: dict[str, int] = {}
-        self.carried: dict[int, set[str]] = {}
         self.constants: dict[int, Any] = {}
         self.refusals: list[Refusal] = []
         self.required: dict[int, list[Value]] = {}
@@ -237,7 +231,7 @@ class Importer:
     def segment(self, level: int) -> Segment:
         if level not in self.segments:
             self.segments[level] = Segment(f"{self.name}_{level}")
-            self.reads[level], self.writes[level], self.carried[level] = [], [], set()
+            self.reads[level], self.writes[level] = [], []
         return self.segments[level]
 
     def operand(self, node: Node, level: int) -> Any:
@@ -306,7 +300,9 @@ class Importer:
     def call(self, node: Node, fake: Any, reason: str) -> Entry:
         function = VIEWS.get(node.target, node.target)
         if node.target not in VIEWS:
-            self.refusals.append(Refusal(node.name, str(node.target), reason, touched_bytes(node)))
+            self.refusals.append(
+                Refusal(node.name, str(node.target), reason, sum(map(bytes_of, {*node.all_input_nodes, node})))
+            )
         inputs = [self.entries[n] for n in node.all_input_nodes]
         level = max([e.level for e in inputs], default=0)
         if node.is_impure() or has_effect(node.target):
@@ -435,28 +431,6 @@ def leaves(tree: Any) -> list[Any]:
     return [x for t in tree for x in leaves(t)] if isinstance(tree, (list, tuple)) else [tree]
 
 
-def why_not(tensor: torch.Tensor) -> None:
-    """Raises Unsupported with the reason why kernels cannot read this tensor."""
-    if tensor.layout != torch.strided:
-        raise Unsupported(f"a tensor is {tensor.layout}, not strided")
-    if tensor.dtype not in DTYPES:
-        raise Unsupported(f"kernels do not compute on {str(tensor.dtype).removeprefix('torch.')}")
-    if tensor.device.type != "cpu":
-        raise Unsupported(f"a tensor is on {tensor.device}")
-    if tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
-        raise Unsupported("a tensor is quantised, a conjugate or a negative view")
-    if tensor.dim() > 16:
-        raise Unsupported("a tensor has more than 16 axes")
-
-
-def served(tensor: Any) -> bool:
-    try:
-        why_not(tensor)
-    except (Unsupported, AttributeError):
-        return False
-    return True
-
-
 def has_effect(target: Any) -> bool:
     """Whether calls of this op must keep their order: random numbers, collectives, assertions."""
     if not isinstance(target, torch._ops.OpOverload):
@@ -465,14 +439,6 @@ def has_effect(target: Any) -> bool:
         "c10d_functional",
         "_c10d_functional",
     )
-
-
-def touched_bytes(node: Node) -> int:
-    """Of the tensors a node reads and writes."""
-    tensors = [
-        x for n in (*node.all_input_nodes, node) for x in leaves(n.meta.get("val")) if isinstance(x, torch.Tensor)
-    ]
-    return sum(math.prod(map(hint_of, t.shape)) * t.element_size() for t in tensors)
 
 
 def evaluator(expr: sympy.Expr, symbols: list, axes: list[int], kind: type) -> Any:

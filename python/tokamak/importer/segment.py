@@ -74,13 +74,10 @@ def listed(values: Sequence) -> str:
 class Segment:
     def __init__(self, name: str):
         self.graph = _ext.Graph(name)
-        self.inputs = 0
-        self.ops = 0
 
     # Sources
 
     def input(self, name: str, dtype: str, shape: Sequence[Dim]) -> Value:
-        self.inputs += 1
         return self._value(self.graph.input(name, dtype, list(shape)))
 
     def op(
@@ -92,7 +89,6 @@ class Segment:
         shape: Sequence[Dim] | None = None,
     ) -> Value:
         """Any op; dtype and shape where the op takes them from its declared type."""
-        self.ops += 1
         ids = [v.id for v in operands]
         if dtype is None:
             return self._value(self.graph.op(name, ids, attributes))

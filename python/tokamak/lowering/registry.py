@@ -21,6 +21,7 @@ import torch
 
 from tokamak.importer.dims import Dim, Unsupported, evaluated, shape_of
 from tokamak.importer.segment import Segment, Value
+from tokamak.importer.tensors import DTYPES
 
 FAMILIES = (
     "pointwise", "formulas", "activations", "fills", "reductions", "scans", "norms", "random", "shapes",
@@ -70,8 +71,6 @@ def find(target: Any) -> Lowering | None:
 
 def dtype_name(dtype: torch.dtype) -> str:
     """The dtype in docs/ir.md's words."""
-    from tokamak.importer.graph import DTYPES
-
     if dtype not in DTYPES:
         raise Unsupported(f"it computes in {str(dtype).removeprefix('torch.')}")
     return DTYPES[dtype]
