@@ -21,6 +21,7 @@ ARROWS: dict[str, list[str]] = {
     "codegen/llvm": ["kernel"],
     "library": ["support"],
     "runtime": ["support"],
+    "sparse": ["support"],
     "driver": ["passes", "schedule", "codegen/llvm", "library", "runtime"],
 }
 
