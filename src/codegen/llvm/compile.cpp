@@ -18,9 +18,6 @@ namespace tokamak::codegen {
 
 namespace {
 
-/// Part of `compilerVersion`: raise it when the same kernel text gives other code.
-constexpr int kRevision = 1;
-
 /// Registers the native back end with LLVM, whose registry is per process.
 void initialiseLlvm() {
   static std::once_flag once;
@@ -100,7 +97,7 @@ std::string symbolName(const kernel::Kernel& kernel) {
   return name;
 }
 
-std::string compilerVersion() { return fmt::format("llvm-{}/{}", LLVM_VERSION_STRING, kRevision); }
+std::string compilerVersion() { return fmt::format("llvm-{}/{}", LLVM_VERSION_STRING, TOKAMAK_CODEGEN_HASH); }
 
 Result<std::string> printLlvm(const kernel::Kernel& kernel, const HostTarget& target) {
   TK_TRY(Compilation c, compileModule(kernel, target));

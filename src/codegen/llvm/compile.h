@@ -28,7 +28,7 @@ Result<std::vector<char>> compileObject(const kernel::Kernel& kernel, const Host
 /// The symbol that `compileObject` defines for this kernel.
 std::string symbolName(const kernel::Kernel& kernel);
 
-/// LLVM's version and this folder's own; part of cache keys.
+/// LLVM's version and a hash of this folder's sources; part of cache keys.
 std::string compilerVersion();
 
 /// Optimised LLVM IR and assembly, for people.

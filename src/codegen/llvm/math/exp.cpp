@@ -49,16 +49,20 @@ Expr scale(Expr p, const Reduced& reduced, int offset = 0) {
   return p * powerOfTwo(half) * powerOfTwo(n - half);
 }
 
+double lowestForExp(Expr x) { return x.isDouble() ? -746.0 : -104.0; }
+
 /// x within the arguments whose exponential is neither 0 nor infinite, and a little beyond.
-Expr clampForExp(Expr x) {
-  return x.isDouble() ? atMost(atLeast(x, -746.0), 709.8) : atMost(atLeast(x, -104.0), 88.75);
-}
+Expr clampForExp(Expr x) { return atMost(atLeast(x, lowestForExp(x)), x.isDouble() ? 709.8 : 88.75); }
+
+/// A significand that is 0 where x is so low that the result is. Rounding a tiny product to 0 costs the hardware a
+/// hundred cycles, and masked softmax takes the exponential of minus infinity for every other element.
+Expr zeroBelow(Expr x, double lowest, Expr p) { return select(x < lowest, 0.0, p); }
 
 }  // namespace
 
 Expr exp(Expr x) {
   Reduced reduced = reduce(clampForExp(x));
-  return scale(expOfReduced(reduced.r), reduced);
+  return scale(zeroBelow(x, lowestForExp(x), expOfReduced(reduced.r)), reduced);
 }
 
 Expr halfExp(Expr x) {
@@ -90,14 +94,15 @@ Expr halfExpm1OfTwice(Expr x) {
 
 Expr exp2(Expr x) {
   double big = roundingConstant(x);
-  Expr clamped = x.isDouble() ? atMost(atLeast(x, -1080.0), 1030.0) : atMost(atLeast(x, -152.0), 130.0);
+  const double lowest = x.isDouble() ? -1080.0 : -152.0;
+  Expr clamped = atMost(atLeast(x, lowest), x.isDouble() ? 1030.0 : 130.0);
   Expr sum = clamped + big;
   Expr n = sum - big;
   Expr r = clamped - n;
-  if (x.isDouble()) return scale(expOfReduced(r * 0.69314718055994531), {sum, n, r});
+  if (x.isDouble()) return scale(zeroBelow(x, lowest, expOfReduced(r * 0.69314718055994531)), {sum, n, r});
   // 2^r = 1 + r P(r) on |r| <= 0.5; relative error below 2^-28.
   Expr p = polynomial(r, {1.0, 0.693147182, 0.240226477, 0.0555035919, 0.00961849838, 0.00133911881, 0.00015329993});
-  return scale(p, {sum, n, r});
+  return scale(zeroBelow(x, lowest, p), {sum, n, r});
 }
 
 Expr expm1(Expr x) {
@@ -111,8 +116,9 @@ Expr expm1(Expr x) {
 
 Expr sigmoid(Expr x) {
   // With t = exp(-|x|) <= 1 neither form cancels nor overflows.
-  Reduced reduced = reduce(atLeast(-abs(x), x.isDouble() ? -746.0 : -104.0));
-  Expr t = scale(expOfReduced(reduced.r), reduced);
+  Expr negative = -abs(x);
+  Reduced reduced = reduce(atLeast(negative, lowestForExp(x)));
+  Expr t = scale(zeroBelow(negative, lowestForExp(x), expOfReduced(reduced.r)), reduced);
   return select(x < 0.0, t, 1.0) / (1.0 + t);
 }
 
