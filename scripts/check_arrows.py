@@ -22,7 +22,9 @@ ARROWS: dict[str, list[str]] = {
     "library": ["support"],
     "runtime": ["support"],
     "sparse": ["support"],
-    "driver": ["passes", "schedule", "codegen/llvm", "library", "runtime"],
+    "sparse/stream": ["support"],
+    "sim": ["sparse/stream"],
+    "driver": ["passes", "schedule", "codegen/llvm", "library", "runtime", "sparse", "sim"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

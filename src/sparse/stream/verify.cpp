@@ -1,0 +1,279 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "sparse/stream/graph.h"
+
+namespace tokamak::stream {
+
+namespace {
+
+/// Checks one node at a time, producers first, and gives its outputs their kinds and ranks.
+class NodeCheck {
+ public:
+  NodeCheck(Graph& graph, NodeId id) : graph_(graph), id_(id), node_(graph.node(id)) {}
+
+  Result<> run() {
+    return std::visit([this](const auto& block) { return check(block); }, node_.block);
+  }
+
+ private:
+  static constexpr StreamKind crd = StreamKind::crd, ref = StreamKind::ref, val = StreamKind::val;
+
+  Result<> check(const Root& b) {
+    TK_RETURN_IF_ERROR(ports(0, 1));
+    TK_RETURN_IF_ERROR(knownTensor(b.tensor));
+    return put(0, ref, 0);
+  }
+  Result<> check(const Scan& b) {
+    TK_RETURN_IF_ERROR(ports(1, 2));
+    TK_RETURN_IF_ERROR(knownLevel(b.tensor, b.level));
+    TK_RETURN_IF_ERROR(takes(0, ref));
+    TK_RETURN_IF_ERROR(put(0, crd, rank(0) + 1));
+    return put(1, ref, rank(0) + 1);
+  }
+  Result<> check(const Joiner&) {
+    const size_t count = node_.inputs.size() / 2;
+    if (node_.inputs.size() < 4 || node_.inputs.size() % 2 != 0)
+      return fail("T0942", "joins two or more operands, each a coordinate stream and a payload",
+                  "give 4, 6, ... streams");
+    TK_RETURN_IF_ERROR(ports(2 * count, count + 1));
+    TK_RETURN_IF_ERROR(put(0, crd, rank(0)));
+    for (size_t i = 0; i < count; ++i) {
+      TK_RETURN_IF_ERROR(takes(2 * i, crd));
+      if (kind(2 * i + 1) == crd)
+        return fail("T0943", port(2 * i + 1) + " is a payload, not coordinates", "give ref or val");
+      TK_RETURN_IF_ERROR(put(i + 1, kind(2 * i + 1), rank(0)));
+    }
+    return equalRanks();
+  }
+  Result<> check(const Repeat&) {
+    TK_RETURN_IF_ERROR(ports(2, 1));
+    TK_RETURN_IF_ERROR(rankIs(1, rank(0) + 1));
+    return put(0, kind(0), rank(1));
+  }
+  Result<> check(const Locate& b) {
+    if (node_.inputs.size() != 2) TK_RETURN_IF_ERROR(ports(3, 3));
+    TK_RETURN_IF_ERROR(ports(node_.inputs.size(), 3));
+    TK_RETURN_IF_ERROR(takes(0, crd));
+    for (size_t i = 1; i < node_.inputs.size(); ++i) TK_RETURN_IF_ERROR(takes(i, ref));
+    TK_RETURN_IF_ERROR(knownLevel(b.tensor, b.level));
+    if (graph_.tensor(b.tensor)->levels[static_cast<size_t>(b.level)].format != LevelFormat::dense)
+      return fail("T0945", fmt::format("level {} of @{} is not dense", b.level, b.tensor),
+                  "only dense levels can be located");
+    if (b.level > 0 && node_.inputs.size() < 3)
+      return fail("T0942", fmt::format("locates level {} of @{} without the parent's position", b.level, b.tensor),
+                  "give the parent's reference as the third stream");
+    TK_RETURN_IF_ERROR(put(0, ref, rank(0)));
+    TK_RETURN_IF_ERROR(put(1, ref, rank(0)));
+    TK_RETURN_IF_ERROR(put(2, crd, rank(0)));
+    return equalRanks();
+  }
+  Result<> check(const Array& b) {
+    TK_RETURN_IF_ERROR(ports(1, 1));
+    TK_RETURN_IF_ERROR(knownTensor(b.tensor));
+    TK_RETURN_IF_ERROR(takes(0, ref));
+    return put(0, val, rank(0));
+  }
+  Result<> check(const Alu& b) {
+    const int wanted = arity(b.op) - (b.scalar ? 1 : 0);
+    if (wanted < 1) return fail("T0942", fmt::format("{} takes no scalar", nameOf(b.op)), "leave the number out");
+    TK_RETURN_IF_ERROR(ports(static_cast<size_t>(wanted), 1));
+    for (size_t i = 0; i < node_.inputs.size(); ++i) TK_RETURN_IF_ERROR(takes(i, val));
+    TK_RETURN_IF_ERROR(put(0, val, rank(0)));
+    return equalRanks();
+  }
+  Result<> check(const Reduce&) {
+    TK_RETURN_IF_ERROR(ports(1, 1));
+    TK_RETURN_IF_ERROR(takes(0, val));
+    if (rank(0) < 1)
+      return fail("T0944", port(0) + " has rank 0: there is no fiber to fold", "reduce a stream of fibers");
+    return put(0, val, rank(0) - 1);
+  }
+  Result<> check(const Spacc& b) {
+    if (b.order < 1) return fail("T0944", "an accumulator's order is at least 1", "use reduce for order 0");
+    const auto order = static_cast<size_t>(b.order);
+    TK_RETURN_IF_ERROR(ports(order + 2, order + 1));
+    if (rank(0) < 1)
+      return fail("T0944", port(0) + " has rank 0: there is no fiber to fold", "fold a stream of fibers");
+    for (size_t i = 0; i <= order; ++i) {
+      TK_RETURN_IF_ERROR(takes(i, crd));
+      TK_RETURN_IF_ERROR(rankIs(i, rank(0) + static_cast<int>(i)));
+      if (i < order) TK_RETURN_IF_ERROR(put(i, crd, rank(0) + static_cast<int>(i)));
+    }
+    TK_RETURN_IF_ERROR(takes(order + 1, val));
+    TK_RETURN_IF_ERROR(rankIs(order + 1, rank(order)));
+    return put(order, val, rank(order) - 1);
+  }
+  Result<> check(const CrdDrop&) {
+    TK_RETURN_IF_ERROR(ports(2, 2));
+    TK_RETURN_IF_ERROR(takes(0, crd));
+    if (kind(1) == ref) return fail("T0943", port(1) + " is a stream of references", "drop by coordinates or values");
+    TK_RETURN_IF_ERROR(rankIs(1, rank(0) + 1));
+    TK_RETURN_IF_ERROR(put(0, crd, rank(0)));
+    return put(1, kind(1), rank(1));
+  }
+  Result<> check(const CrdHold&) {
+    TK_RETURN_IF_ERROR(ports(2, 2));
+    for (size_t i = 0; i < 2; ++i) {
+      TK_RETURN_IF_ERROR(takes(i, crd));
+      TK_RETURN_IF_ERROR(put(i, crd, rank(1)));
+    }
+    return rankIs(1, rank(0) + 1);
+  }
+  Result<> check(const Broadcast&) { return spread(); }
+  Result<> check(const Fork&) {
+    if (rank(0) < 1)
+      return fail("T0944", port(0) + " has rank 0: there is nothing to share out", "fork a stream of fibers");
+    return spread();
+  }
+  Result<> check(const Join& b) {
+    if (node_.inputs.size() < 2) return fail("T0942", "joins two lanes or more", "give the streams of all lanes");
+    TK_RETURN_IF_ERROR(ports(node_.inputs.size(), 1));
+    for (size_t i = 0; i < node_.inputs.size(); ++i) TK_RETURN_IF_ERROR(takes(i, kind(0)));
+    if (b.depth < 0 || b.depth >= rank(0))
+      return fail("T0944", fmt::format("joins at depth {} lanes of rank {}", b.depth, rank(0)),
+                  "the depth is the rank of the lanes less the rank at their fork");
+    TK_RETURN_IF_ERROR(put(0, kind(0), rank(0)));
+    return equalRanks();
+  }
+  Result<> check(const WriteLevel& b) {
+    TK_RETURN_IF_ERROR(ports(1, 0));
+    TK_RETURN_IF_ERROR(takes(0, crd));
+    TK_RETURN_IF_ERROR(knownLevel(b.tensor, b.level));
+    return rankIs(0, b.level + 1);
+  }
+  Result<> check(const WriteValues& b) {
+    TK_RETURN_IF_ERROR(ports(1, 0));
+    TK_RETURN_IF_ERROR(takes(0, val));
+    TK_RETURN_IF_ERROR(knownTensor(b.tensor));
+    return rankIs(0, static_cast<int>(graph_.tensor(b.tensor)->levels.size()));
+  }
+
+  Result<> spread() {
+    if (node_.outputs.empty()) return fail("T0942", "has no outputs", "give one or more");
+    TK_RETURN_IF_ERROR(ports(1, node_.outputs.size()));
+    for (size_t i = 0; i < node_.outputs.size(); ++i) TK_RETURN_IF_ERROR(put(i, kind(0), rank(0)));
+    return Unit{};
+  }
+
+  Diagnostic fail(std::string code, std::string message, std::string hint) const {
+    return {std::move(code), node_.location, fmt::format("{}: {}", describe(graph_, id_), message), std::move(hint)};
+  }
+  StreamKind kind(size_t i) const { return graph_.stream(node_.inputs[i]).kind; }
+  int rank(size_t i) const { return graph_.stream(node_.inputs[i]).rank; }
+  std::string port(size_t i) const { return fmt::format("input {} (%{})", i, graph_.stream(node_.inputs[i]).name); }
+
+  Result<> ports(size_t inputs, size_t outputs) const {
+    if (node_.inputs.size() != inputs)
+      return fail("T0942", fmt::format("takes {} streams and is given {}", inputs, node_.inputs.size()),
+                  "connect every input of the block");
+    if (node_.outputs.size() != outputs)
+      return fail("T0942", fmt::format("puts {} streams and {} are named", outputs, node_.outputs.size()),
+                  "name every output; `_` drops one");
+    for (size_t i = 0; i < inputs; ++i)
+      if (!node_.inputs[i]) return fail("T0942", fmt::format("input {} is not connected", i), "give it a stream");
+    return Unit{};
+  }
+  Result<> takes(size_t i, StreamKind wanted) const {
+    if (kind(i) == wanted) return Unit{};
+    return fail("T0943", fmt::format("{} is a {} stream where {} is wanted", port(i), nameOf(kind(i)), nameOf(wanted)),
+                "connect a stream of that kind");
+  }
+  Result<> rankIs(size_t i, int wanted) const {
+    if (rank(i) == wanted) return Unit{};
+    return fail("T0944", fmt::format("{} has rank {} where {} is wanted", port(i), rank(i), wanted),
+                "a scan or repeat raises the rank, a reduce lowers it");
+  }
+  Result<> equalRanks() const {
+    for (size_t i = 1; i < node_.inputs.size(); ++i) TK_RETURN_IF_ERROR(rankIs(i, rank(0)));
+    return Unit{};
+  }
+  Result<> knownTensor(const std::string& name) const {
+    if (graph_.tensor(name)) return Unit{};
+    return fail("T0945", fmt::format("there is no tensor @{}", name), "declare it at the head of the graph");
+  }
+  Result<> knownLevel(const std::string& name, int level) const {
+    TK_RETURN_IF_ERROR(knownTensor(name));
+    const size_t levels = graph_.tensor(name)->levels.size();
+    if (level >= 0 && static_cast<size_t>(level) < levels) return Unit{};
+    return fail("T0945", fmt::format("@{} has {} levels and none numbered {}", name, levels, level),
+                "levels count from 0, outermost first");
+  }
+  Result<> put(size_t i, StreamKind kind, int rank) {
+    if (!node_.outputs[i]) return Unit{};
+    Stream& stream = graph_.stream(node_.outputs[i]);
+    stream.kind = kind;
+    stream.rank = rank;
+    return Unit{};
+  }
+
+  Graph& graph_;
+  NodeId id_;
+  const Node& node_;
+};
+
+Diagnostic wiringFault(const Graph& graph, const Port& at, std::string message, std::string hint) {
+  return {"T0942", graph.node(at.node).location, fmt::format("{}: {}", describe(graph, at.node), message),
+          std::move(hint)};
+}
+
+Result<> checkWiring(const Graph& graph) {
+  const Wiring wiring = wiringOf(graph);
+  for (size_t s = 0; s < graph.streams().size(); ++s) {
+    const auto& from = wiring.producers[s];
+    const auto& to = wiring.consumers[s];
+    const std::string& name = graph.streams()[s].name;
+    if (from.empty() && !to.empty())
+      return wiringFault(graph, to[0], fmt::format("input {} takes %{}, which nothing puts", to[0].index, name),
+                         "connect it to the output of a block");
+    if (from.size() > 1)
+      return wiringFault(
+          graph, from[1],
+          fmt::format("output {} puts %{}, which {} puts already", from[1].index, name, describe(graph, from[0].node)),
+          "give each output a stream of its own");
+    if (!from.empty() && to.empty())
+      return wiringFault(graph, from[0], fmt::format("output {} puts %{}, which nothing takes", from[0].index, name),
+                         "write _ for an output that is not wanted");
+    if (to.size() > 1)
+      return wiringFault(
+          graph, to[1],
+          fmt::format("input {} takes %{}, which {} takes already", to[1].index, name, describe(graph, to[0].node)),
+          "put a broadcast behind it, one output for each reader");
+  }
+  return Unit{};
+}
+
+Result<> checkTensors(const Graph& graph) {
+  for (const Tensor& tensor : graph.tensors()) {
+    if (graph.tensor(tensor.name) != &tensor)
+      return Diagnostic{"T0945", {}, fmt::format("two tensors are called @{}", tensor.name), "give each its own name"};
+    const bool square = tensor.block.empty() || tensor.block.size() == 2;
+    if (!square || std::ranges::any_of(tensor.block, [](int64_t extent) { return extent < 1; }))
+      return Diagnostic{"T0945",
+                        {},
+                        fmt::format("@{} has blocks of [{}]", tensor.name, fmt::join(tensor.block, ", ")),
+                        "a block has two extents, each at least 1"};
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+Result<> verify(Graph& graph) {
+  TK_RETURN_IF_ERROR(checkTensors(graph));
+  TK_RETURN_IF_ERROR(checkWiring(graph));
+  const std::vector<NodeId> order = topologicalOrder(graph);
+  if (order.size() < graph.nodes().size()) {
+    std::vector<bool> ordered(graph.nodes().size(), false);
+    for (NodeId id : order) ordered[id.index] = true;
+    const NodeId in(static_cast<size_t>(std::ranges::find(ordered, false) - ordered.begin()));
+    return Diagnostic{"T0946", graph.node(in).location, describe(graph, in) + ": its inputs depend on its own outputs",
+                      "break the cycle: streams only run forward"};
+  }
+  for (NodeId id : order) TK_RETURN_IF_ERROR(NodeCheck(graph, id).run());
+  return Unit{};
+}
+
+}  // namespace tokamak::stream
