@@ -19,6 +19,7 @@ ARROWS: dict[str, list[str]] = {
     "kernel": ["support"],
     "schedule": ["fusion", "kernel"],
     "codegen/llvm": ["kernel"],
+    "codegen/cuda": ["kernel"],
     "library": ["support"],
     "runtime": ["support"],
     "sparse": ["support"],

@@ -1,0 +1,60 @@
+#include "codegen/cuda/testing.h"
+
+namespace tokamak::codegen::cuda {
+namespace {
+
+using kernel::parseKernel;
+
+std::string bodyOf(std::string_view text, const Assumptions& assumptions = {}) {
+  auto kernel = parseKernel(text);
+  if (!kernel) return kernel.error().str();
+  auto source = emitCuda(*kernel, assumptions);
+  if (!source) return source.error().str();
+  const size_t at = source->text.find("extern \"C\"");
+  return source->text.substr(at);
+}
+
+constexpr const char* kScale = R"(kernel @scale(in x: bf16[8192], out y: bf16[8192]) {
+  for b in 0..4 block.x {
+    for t in 0..256 thread.x {
+      let v: bf16x8 = load x[b*2048 + t*8]
+      let w: f32x8 = cast<f32>(v)*splat<8>(0.5)
+      store y[b*2048 + t*8] = cast<bf16>(w)
+    }
+  }
+})";
+
+TEST(EmitCuda, VectorsOfHalvesMoveInSixteenBytes) {
+  EXPECT_EQ(
+      bodyOf(kScale),
+      R"(extern "C" __global__ void __launch_bounds__(256) tk_scale(const tk::bf16* __restrict__ x, tk::bf16* __restrict__ y) {
+  const int b = (int)blockIdx.x;
+  const int t = (int)threadIdx.x;
+  const int t0 = b * 2048 + t * 8;
+  tk::bf16 v[8];
+  tk::load<16>(v, x + t0);
+  float w[8];
+#pragma unroll
+  for (int l = 0; l < 8; ++l) w[l] = tk::f32_of_bf16(v[l]) * 0.5f;
+  tk::bf16 t1[8];
+#pragma unroll
+  for (int l = 0; l < 8; ++l) t1[l] = tk::bf16_of_f32(w[l]);
+  tk::store<16>(y + t0, t1);
+}
+)");
+}
+
+TEST(EmitCuda, UnalignedBuffersAreReadElementByElement) {
+  const std::string text = bodyOf(kScale, {.alignment = 1});
+  EXPECT_EQ(text.find("tk::load"), std::string::npos) << text;
+  EXPECT_NE(text.find("x[t0 + l]"), std::string::npos) << text;
+}
+
+TEST(EmitCuda, Compiles) {
+  TK_NEEDS_NVRTC(nvrtc);
+  testing::expectCompiles(*nvrtc, *parseKernel(kScale));
+  testing::expectCompiles(*nvrtc, *parseKernel(kScale), {.narrow = false, .alignment = 1});
+}
+
+}  // namespace
+}  // namespace tokamak::codegen::cuda

@@ -1,0 +1,255 @@
+#include "codegen/cuda/snippets.h"
+
+#include <array>
+#include <vector>
+
+#include "support/check.h"
+
+namespace tokamak::codegen::cuda {
+
+namespace {
+
+struct Snippet {
+  std::string_view name;
+  std::vector<std::string_view> needs;
+  std::string_view text;
+};
+
+/// In order of definition: a snippet needs only those above it.
+const std::vector<Snippet>& table() {
+  static const std::vector<Snippet> snippets = {
+      // ---- halves: storage types, converted by the instructions of sm_80 and later ----
+      {"bf16", {}, "struct bf16 { unsigned short bits; };\n"},
+      {"f16", {}, "struct f16 { unsigned short bits; };\n"},
+      {"f32_of_bf16",
+       {"bf16"},
+       R"(D float f32_of_bf16(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
+)"},
+      {"f32_of_f16",
+       {"f16"},
+       R"(D float f32_of_f16(f16 x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits)); return r; }
+)"},
+      {"bf16_of_f32",
+       {"bf16"},
+       R"(D bf16 bf16_of_f32(float x) { bf16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
+)"},
+      {"f16_of_f32",
+       {"f16"},
+       R"(D f16 f16_of_f32(float x) { f16 r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
+)"},
+      // What is lost shows in the last bit, so that the rounding to a half that follows sees it.
+      {"f32_to_odd",
+       {},
+       R"(D float f32_to_odd(double x) {
+  const float r = __double2float_rz(x);
+  return (double)r == x ? r : __uint_as_float(__float_as_uint(r) | 1u);
+}
+)"},
+      // ---- floats to integers: toward zero, NaN gives 0, what is too large saturates ----
+      {"i64_of_f32", {}, "D long long i64_of_f32(float x) { return x == x ? __float2ll_rz(x) : 0; }\n"},
+      {"i64_of_f64", {}, "D long long i64_of_f64(double x) { return x == x ? __double2ll_rz(x) : 0; }\n"},
+      // ---- extremes that NaN wins ----
+      {"maxf",
+       {},
+       R"(D float maxf(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+)"},
+      {"minf",
+       {},
+       R"(D float minf(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+)"},
+      {"maxd", {}, "D double maxd(double a, double b) { return a != a || a > b ? a : b; }\n"},
+      {"mind", {}, "D double mind(double a, double b) { return a != a || a < b ? a : b; }\n"},
+      {"max", {}, "template <class T> D T max(T a, T b) { return a < b ? b : a; }\n"},
+      {"min", {}, "template <class T> D T min(T a, T b) { return b < a ? b : a; }\n"},
+      {"sign", {}, "template <class T> D T sign(T x) { return T((x > T(0)) - (x < T(0))); }\n"},
+      {"sigmoidf", {}, "D float sigmoidf(float x) { return 1.0f / (1.0f + expf(-x)); }\n"},
+      {"sigmoidd", {}, "D double sigmoidd(double x) { return 1.0 / (1.0 + exp(-x)); }\n"},
+      // ---- floating-point division that rounds down ----
+      {"remf",
+       {},
+       R"(template <class T> D T remf(T a, T b) {
+  const T r = fmod(a, b);
+  return r != T(0) && (b < T(0)) != (r < T(0)) ? r + b : r;
+}
+)"},
+      {"floordivf",
+       {},
+       R"(template <class T> D T floordivf(T a, T b) {
+  if (b == T(0)) return a / b;
+  const T r = fmod(a, b);
+  T q = (a - r) / b;
+  if (r != T(0) && (b < T(0)) != (r < T(0))) q -= T(1);
+  if (q == T(0)) return copysign(T(0), a / b);
+  const T down = floor(q);
+  return q - down > T(0.5) ? down + T(1) : down;
+}
+)"},
+      // ---- integers: everything wraps, and by 0 everything is 0 ----
+      {"add", {}, "template <class U, class T> D T add(T a, T b) { return T(U(a) + U(b)); }\n"},
+      {"sub", {}, "template <class U, class T> D T sub(T a, T b) { return T(U(a) - U(b)); }\n"},
+      {"mul", {}, "template <class U, class T> D T mul(T a, T b) { return T(U(a) * U(b)); }\n"},
+      {"neg", {}, "template <class U, class T> D T neg(T a) { return T(U(0) - U(a)); }\n"},
+      {"abs", {}, "template <class U, class T> D T abs(T a) { return a < T(0) ? T(U(0) - U(a)) : a; }\n"},
+      {"div",
+       {},
+       R"(template <class U, class T> D T div(T a, T b) {
+  return b == T(0) ? T(0) : b == T(-1) && T(-1) < T(0) ? T(U(0) - U(a)) : T(a / b);
+}
+)"},
+      {"fmod",
+       {},
+       "template <class T> D T fmod(T a, T b) { return b == T(0) || (b == T(-1) && T(-1) < T(0)) ? T(0) : T(a % b); "
+       "}\n"},
+      {"rem",
+       {"fmod"},
+       R"(template <class T> D T rem(T a, T b) {
+  const T r = tk::fmod(a, b);
+  return r != T(0) && (r < T(0)) != (b < T(0)) ? T(r + b) : r;
+}
+)"},
+      {"floordiv",
+       {"fmod", "div"},
+       R"(template <class U, class T> D T floordiv(T a, T b) {
+  const T r = tk::fmod(a, b);
+  return T(tk::div<U>(a, b) - T(r != T(0) && (r < T(0)) != (b < T(0))));
+}
+)"},
+      {"pow",
+       {},
+       R"(template <class U, class T> D T pow(T base, T exponent) {
+  if (exponent < T(0)) return base == T(1) ? T(1) : base == T(-1) ? (exponent & 1 ? T(-1) : T(1)) : T(0);
+  U result = 1, square = U(base);
+  for (U left = U(exponent); left; left >>= 1, square *= square)
+    if (left & 1) result *= square;
+  return T(result);
+}
+)"},
+      {"shl",
+       {},
+       R"(template <class U, class T> D T shl(T a, T count) {
+  return count >= T(0) && count < T(8 * sizeof(T)) ? T(U(a) << U(count)) : T(0);
+}
+)"},
+      {"shr",
+       {},
+       R"(template <class T> D T shr(T a, T count) {
+  return count >= T(0) && count < T(8 * sizeof(T)) ? T(a >> count) : a < T(0) ? T(-1) : T(0);
+}
+)"},
+      // ---- random numbers: Philox-4x32-10 ----
+      {"philox_block",
+       {},
+       R"(D uint4 philox_block(long long seed, long long offset, unsigned long long block) {
+  unsigned c0 = block, c1 = block >> 32, c2 = offset, c3 = (unsigned long long)offset >> 32;
+  unsigned k0 = seed, k1 = (unsigned long long)seed >> 32;
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    const unsigned h0 = __umulhi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0;
+    const unsigned h1 = __umulhi(0xCD9E8D57u, c2), l1 = 0xCD9E8D57u * c2;
+    c0 = h1 ^ c1 ^ k0, c1 = l1, c2 = h0 ^ c3 ^ k1, c3 = l0;
+    k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+  }
+  return make_uint4(c0, c1, c2, c3);
+}
+)"},
+      {"philox",
+       {"philox_block"},
+       R"(D long long philox(long long seed, long long offset, long long index) {
+  const uint4 w = philox_block(seed, offset, (unsigned long long)index / 4);
+  const unsigned i = index & 3;
+  return i == 0 ? w.x : i == 1 ? w.y : i == 2 ? w.z : w.w;
+}
+)"},
+      {"philox_run",
+       {"philox_block"},
+       R"(template <int N> D void philox_run(long long (&to)[N], long long seed, long long offset, long long first) {
+#pragma unroll
+  for (int i = 0; i < N; i += 4) {
+    const uint4 w = philox_block(seed, offset, (unsigned long long)(first + i) / 4);
+    to[i] = w.x, to[i + 1] = w.y, to[i + 2] = w.z, to[i + 3] = w.w;
+  }
+}
+)"},
+      // ---- lanes from and to memory, in pieces of `A` bytes ----
+      {"piece",
+       {},
+       R"(template <int A> struct Piece;
+template <> struct Piece<1> { typedef unsigned char type; };
+template <> struct Piece<2> { typedef unsigned short type; };
+template <> struct Piece<4> { typedef unsigned type; };
+template <> struct Piece<8> { typedef uint2 type; };
+template <> struct Piece<16> { typedef uint4 type; };
+)"},
+      {"load",
+       {"piece"},
+       R"(template <int A, class T, int N> D void load(T (&to)[N], const T* from) {
+  typedef typename Piece<A>::type P;
+#pragma unroll
+  for (int i = 0; i < N; i += A / sizeof(T)) {
+    const P piece = *(const P*)(from + i);
+    memcpy(to + i, &piece, A);
+  }
+}
+)"},
+      {"store",
+       {"piece"},
+       R"(template <int A, class T, int N> D void store(T* to, const T (&from)[N]) {
+  typedef typename Piece<A>::type P;
+#pragma unroll
+  for (int i = 0; i < N; i += A / sizeof(T)) {
+    P piece;
+    memcpy(&piece, from + i, A);
+    *(P*)(to + i) = piece;
+  }
+}
+)"},
+      {"store_streaming",
+       {"piece"},
+       R"(template <int A, class T, int N> D void store_streaming(T* to, const T (&from)[N]) {
+  typedef typename Piece<A>::type P;
+#pragma unroll
+  for (int i = 0; i < N; i += A / sizeof(T)) {
+    P piece;
+    memcpy(&piece, from + i, A);
+    __stcs((P*)(to + i), piece);
+  }
+}
+)"},
+      {"prefetch",
+       {},
+       R"(D void prefetch(const void* at) { asm volatile("prefetch.global.L2 [%0];" : : "l"(at)); }
+)"},
+      {"prefetch_near",
+       {},
+       R"(D void prefetch_near(const void* at) { asm volatile("prefetch.global.L1 [%0];" : : "l"(at)); }
+)"},
+  };
+  return snippets;
+}
+
+}  // namespace
+
+void Snippets::add(std::string_view name) {
+  const auto& all = table();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].name != name) continue;
+    if (used_.insert(i).second)
+      for (std::string_view need : all[i].needs) add(need);
+    return;
+  }
+  failCheck("a snippet of the table", __FILE__, __LINE__, name);
+}
+
+std::string Snippets::use(std::string_view name) {
+  add(name);
+  return "tk::" + std::string(name);
+}
+
+std::string Snippets::text() const {
+  if (used_.empty()) return {};
+  std::string out = "#define D __device__ __forceinline__\nnamespace tk {\n";
+  for (size_t i : used_) out += table()[i].text;
+  return out + "}  // namespace tk\n";
+}
+
+}  // namespace tokamak::codegen::cuda

@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/cuda/function_text.h"
+#include "codegen/cuda/launch.h"
+
+/// The part of FunctionText that writes statements.
+namespace tokamak::codegen::cuda {
+
+using namespace kernel;
+
+void FunctionText::scope(const std::function<void()>& body) {
+  const size_t mark = undo_.size();
+  changed();
+  ++indent_;
+  body();
+  --indent_;
+  changed();
+  for (; undo_.size() > mark; undo_.pop_back()) memo_[undo_.back().first.index] = std::move(undo_.back().second);
+}
+
+void FunctionText::block(const Block& block) {
+  for (const Stmt& stmt : block) std::visit([&](const auto& s) { emit(s); }, stmt.node);
+}
+
+void FunctionText::define(VarId var, ExprId value, bool isMutable) {
+  const ValueType type = kernel_.variable(var).type;
+  const std::string type_name = declaredType(type, narrowVariables_[var.index]);
+  if (type.lanes > 1 && !isMutable && !isPlain(value)) {  // the array that is made for the value is the variable
+    defined_ = value;
+    definedName_ = nameOf(var);
+    const std::string made = array(value);
+    definedName_.clear();
+    if (made == nameOf(var)) return;
+  }
+  const Text text = this->value(value);
+  if (type.lanes == 1) {
+    line(fmt::format("{}{} {} = {};", isMutable ? "" : "const ", type_name, nameOf(var), text.text));
+    return;
+  }
+  line(fmt::format("{} {}[{}];", type_name, nameOf(var), type.lanes));
+  laneLoop(type.lanes, fmt::format("{}[l] = {};", nameOf(var), text.text));
+}
+
+void FunctionText::emit(const Let& s) { define(s.var, s.value, false); }
+
+void FunctionText::emit(const Declare& s) {
+  define(s.var, s.value, true);
+  changed();
+}
+
+void FunctionText::emit(const Assign& s) {
+  const Text text = value(s.value);
+  const int lanes = kernel_.variable(s.var).type.lanes;
+  if (lanes == 1)
+    line(fmt::format("{} = {};", nameOf(s.var), text.text));
+  else
+    laneLoop(lanes, fmt::format("{}[l] = {};", nameOf(s.var), text.text));
+  changed();
+}
+
+void FunctionText::emit(const Store& s) {
+  const ValueType type = kernel_.type(s.value);
+  const int lanes = std::max(type.lanes, kernel_.type(s.index).lanes);
+  const bool consecutive = lanes > 1 && kernel_.type(s.index).lanes == 1;
+  const int piece = consecutive && !s.mask ? pieceBytes(s.buffer, s.index, lanes) : 0;
+  if (consecutive) named(s.index);
+  if (piece > byteWidth(type.dtype)) {
+    std::string from;
+    if (type.dtype == DType::boolean || isNarrow(s.value)) {  // in memory they are bytes, and long
+      const Text text = value(s.value);
+      from = freshName();
+      line(fmt::format("{} {}[{}];", memoryTypeName(snippets_, type.dtype), from, lanes));
+      laneLoop(lanes, fmt::format("{}[l] = {};", from, text.text));
+    } else {
+      from = array(s.value);
+    }
+    line(fmt::format("{}<{}>({} + {}, {});", snippets_.use(s.streaming ? "store_streaming" : "store"), piece,
+                     nameOf(s.buffer), value(s.index).at(Level::sum), from));
+    return changed();
+  }
+  const Text text = value(s.value);
+  const std::string mask = s.mask ? fmt::format("if ({}) ", value(s.mask).text) : "";
+  const std::string statement =
+      fmt::format("{}{} = {};", mask, element(s.buffer, s.index, consecutive ? "l" : ""), text.text);
+  if (lanes == 1)
+    line(statement);
+  else
+    laneLoop(lanes, statement);
+  changed();
+}
+
+/// An index out of bounds does nothing: the test stays in the text, since whether the address may be asked for is
+/// nowhere promised.
+void FunctionText::emit(const Prefetch& s) {
+  const Text index = named(s.index);
+  line(fmt::format("if ({0} >= 0 && {0} < {1}) {2}({3} + {0});", index.at(Level::sum),
+                   dimText(kernel_.buffer(s.buffer).size), snippets_.use(s.near ? "prefetch_near" : "prefetch"),
+                   nameOf(s.buffer)));
+}
+
+void FunctionText::emit(const If& s) {
+  const Text condition = value(s.condition);
+  line(fmt::format("if ({}) {{", condition.text));
+  scope([&] { block(s.then); });
+  if (!s.otherwise.empty()) {
+    line("} else {");
+    scope([&] { block(s.otherwise); });
+  }
+  line("}");
+}
+
+void FunctionText::emit(const Barrier&) {
+  line("__syncthreads();");
+  changed();
+}
+
+void FunctionText::emit(const For& s) {
+  if (axisOf(s.binding) >= 0) return bound(s);
+  const Text begin = value(s.begin);
+  const Text end = changing_[s.end.index] ? named(s.end) : value(s.end);
+  if (s.binding == Binding::unroll) line("#pragma unroll");
+  const std::string& name = nameOf(s.var);
+  const std::string step = s.step == 1 ? "++" + name : fmt::format("{} += {}", name, s.step);
+  line(fmt::format("for ({0} {1} = {2}; {1} < {3}; {4}) {{", narrowVariables_[s.var.index] ? "int" : "long long", name,
+                   begin.text, end.at(Level::sum), step));
+  scope([&] { block(s.body); });
+  line("}");
+}
+
+/// The one iteration of a block or thread loop that is this thread's own.
+void FunctionText::bound(const For& s) {
+  static constexpr std::string_view names[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
+                                               "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+  const int axis = axisOf(s.binding);
+  const std::string place(names[axis]);
+  const Dim count = *countOf(kernel_, s);
+  const Dim& extent = axis < 3 ? launch_.grid[axis] : launch_.block[axis - 3];
+  const bool guarded = !(count == extent) || !count.isConst();
+  const Range& from = ranges_[s.begin.index];
+  const std::string type = narrowVariables_[s.var.index] ? "int" : "long long";
+  const auto write = [&] {
+    Text index = castTo(type, {place, Level::atom});
+    if (s.step != 1) index = infix(index, "*", {fmt::format("{}", s.step), Level::atom}, Level::product);
+    if (!(from.low == 0 && from.high == 0)) index = infix(value(s.begin), "+", index, Level::sum);
+    line(fmt::format("const {} {} = {};", type, nameOf(s.var), index.text));
+    block(s.body);
+  };
+  if (!guarded) return write();
+  const std::string limit = dimText(count);
+  line(fmt::format("if ({} < {}) {{", place, limit));
+  scope(write);
+  line("}");
+}
+
+}  // namespace tokamak::codegen::cuda
