@@ -43,6 +43,7 @@ Product productOf(const MatMul& op, const Value& a, const Value& b, const Extent
 template <class T>
 void multiply(const Product& p, const std::vector<T>& a, const std::vector<T>& b, const std::vector<T>* bias,
               std::vector<T>& out) {
+  if (out.empty()) return;
   for (int64_t batch = 0; batch < p.batches; ++batch)
     for (int64_t i = 0; i < p.m; ++i) {
       T* row = out.data() + (batch * p.m + i) * p.n;
