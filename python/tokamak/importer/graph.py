@@ -17,6 +17,7 @@ from typing import Any
 
 import sympy
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule, Node
 
 from tokamak import _ext
@@ -25,7 +26,7 @@ from tokamak.lowering import registry
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .levels import bytes_of, late_levels
 from .segment import HALVES, Segment, Value
-from .tensors import DTYPES, served, why_not
+from .tensors import DTYPES, device_of, leaves, served, why_not
 
 aten = torch.ops.aten
 VIEWS = {
@@ -38,6 +39,10 @@ VIEWS = {
         aten.as_strided.default, aten.unfold.default, aten.view.dtype)},
 }  # fmt: skip
 """Ops that give another view of their first argument, and the call that does it whatever the strides are."""
+
+VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys(
+    (aten.mm.default, aten.bmm.default, aten.addmm.default), "cuBLAS")}  # fmt: skip
+"""Ops that a GPU's own libraries run."""
 
 CONSTANT_BYTES = 4096  # tensors held by the graph up to this size become constants of the kernels
 
@@ -81,6 +86,7 @@ class Importer:
         round_each: bool = False,
     ):
         self.module, self.name, self.round_each = module, name, round_each
+        self.device = device_of(module)
         self.frozen, self.banned = frozen or {}, banned or {}
         self.lowered: dict[int, list[Node]] = {}
         self.problems: list[str] = []  # lowerings that broke
@@ -124,7 +130,15 @@ class Importer:
         fake = node.meta.get("val")
         if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
             return False
-        return registry.find(node.target) is None or node in self.banned or not all(map(served, leaves(fake)))
+        return self.refused(node) is not None or not all(served(leaf, self.device) for leaf in leaves(fake))
+
+    def refused(self, node: Node) -> str | None:
+        """Why ATen runs this node whatever its operands are."""
+        if registry.find(node.target) is None:
+            return "there is no lowering for it"
+        if self.device.type == "cuda" and node.target in VENDORS:
+            return f"{VENDORS[node.target]} serves it, through ATen"
+        return self.banned.get(node)
 
     def new_slot(self) -> int:
         self.values += 1
@@ -134,7 +148,7 @@ class Importer:
         fake = node.meta.get("val")
         entry = Entry(fake, slot=self.new_slot(), node=node)
         index = entry.slot
-        if index in self.frozen and served(fake):
+        if index in self.frozen and self.device.type == "cpu" and served(fake, self.device):
             entry.object = self.frozen[index]
             entry.emit = lambda level, t=entry.object: self.segment(level).constant(t)
         self.learn_symbols(entry)
@@ -146,7 +160,7 @@ class Importer:
             value = getattr(value, part)
         entry = Entry(value, slot=self.new_slot(), node=node, object=value)
         self.constants[entry.slot] = value
-        if isinstance(value, torch.Tensor) and served(value) and value.nbytes <= CONSTANT_BYTES:
+        if isinstance(value, torch.Tensor) and served(value, self.device) and value.nbytes <= CONSTANT_BYTES:
             entry.emit = lambda level, t=value: self.segment(level).constant(t)
         return entry
 
@@ -182,14 +196,12 @@ class Importer:
     # Ours
 
     def lower(self, node: Node, fake: Any) -> Entry:
-        lowering = registry.find(node.target)
-        if lowering is None:
-            raise Unsupported("there is no lowering for it")
-        if node in self.banned:
-            raise Unsupported(self.banned[node])
+        if reason := self.refused(node):
+            raise Unsupported(reason)
         for leaf in leaves(fake):
             if isinstance(leaf, torch.Tensor):
-                why_not(leaf)
+                why_not(leaf, self.device)
+        lowering = registry.find(node.target)
         args = [self.entries[n] for n in node.all_input_nodes]
         level = max([e.level for e in args], default=0)
         level = max(level, self.late.get(node, 0))
@@ -256,7 +268,7 @@ class Importer:
         if entry.emit is not None:
             value = entry.emit(level)
         else:
-            why_not(entry.fake)
+            why_not(entry.fake, self.device)
             slot = self.slot_of(entry)
             dtype, shape = DTYPES[entry.fake.dtype], shape_of(entry.fake)
             order = memory_order(entry.fake)
@@ -278,10 +290,17 @@ class Importer:
     def seed_entry(self) -> Entry:
         """A seed drawn from torch's generator at every call, so that torch.manual_seed rules."""
         if self.seed is None:
-            self.seed = Entry(torch.empty((), dtype=torch.int64), slot=self.new_slot())
-            draw = ("call", torch.randint, (0, 2**62, ()), None, self.seed.slot)
+            self.seed = Entry(self.scalar(torch.int64), slot=self.new_slot())
+            draw = ("call", torch.randint, (0, 2**62, ()), {"device": self.device}, self.seed.slot)
             self.before.setdefault(0, []).insert(0, draw)
         return self.seed
+
+    def scalar(self, dtype: torch.dtype) -> torch.Tensor:
+        """Stands for a 0-d tensor that the plan makes."""
+        if self.device.type == "cpu":
+            return torch.empty((), dtype=dtype)
+        with FakeTensorMode():
+            return torch.empty((), dtype=dtype, device=self.device)
 
     def require(self, flag: Value, level: int) -> None:
         """An index is in range, or the call raises."""
@@ -293,7 +312,14 @@ class Importer:
         """One flag a segment, read as soon as the segment has run."""
         if flags := self.required.get(level):
             segment.graph.output(functools.reduce(segment.mul, flags).id)
-            self.writes[level].append((-1, "index out of range in self"))
+            message = "index out of range in self"
+            if self.device.type == "cpu":
+                self.writes[level].append((-1, message))
+                return
+            slot = self.new_slot()  # nobody waits for a GPU to answer: it stops by itself, as in eager
+            self.writes[level].append((slot, None))
+            stop = ("call", aten._assert_async.msg, (_ext.Slot(slot), message), None, self.new_slot())
+            self.after.setdefault(level, []).insert(0, stop)
 
     # Not ours
 
@@ -390,8 +416,9 @@ class Importer:
         """A symbolic float as f64[], which the plan makes before the segment runs."""
         if entry.tensor is None:
             number = self.slot_of(entry)
-            entry.tensor = Entry(torch.empty((), dtype=torch.float64), entry.level, slot=self.new_slot())
-            make = ("call", torch.tensor, (_ext.Slot(number),), {"dtype": torch.float64}, entry.tensor.slot)
+            entry.tensor = Entry(self.scalar(torch.float64), entry.level, slot=self.new_slot())
+            where = {"dtype": torch.float64, "device": self.device}
+            make = ("call", torch.full, ((), _ext.Slot(number)), where, entry.tensor.slot)
             self.before.setdefault(entry.level, []).append(make)
         if entry.level > level:
             raise Unsupported("a symbolic number is known only after calls")
@@ -425,10 +452,6 @@ def plain(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {k: plain(v) for k, v in tree.items()}
     return tree
-
-
-def leaves(tree: Any) -> list[Any]:
-    return [x for t in tree for x in leaves(t)] if isinstance(tree, (list, tuple)) else [tree]
 
 
 def has_effect(target: Any) -> bool:

@@ -10,6 +10,8 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+
 from tokamak import _ext
 
 from .dims import Dim, Unsupported, canonical
@@ -99,7 +101,8 @@ class Segment:
         return Value(index, dtype, shape)
 
     def constant(self, tensor) -> Value:
-        return self._value(self.graph.constant(tensor))
+        with unset_fake_temporarily():
+            return self._value(self.graph.constant(tensor.cpu()))
 
     def full(self, value: bool | int | float, dtype: str, shape: Sequence[Dim] = ()) -> Value:
         return self.op("full", [], f"value = {written(value, dtype)}", dtype, shape)

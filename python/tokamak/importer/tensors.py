@@ -14,23 +14,36 @@ DTYPES = {
 }  # fmt: skip
 
 
-def why_not(tensor: torch.Tensor) -> None:
-    """Raises Unsupported with the reason why kernels cannot read this tensor."""
+def device_of(module: torch.fx.GraphModule) -> torch.device:
+    """Where the graph's kernels run: on the first GPU that holds a tensor of it, else on the CPU."""
+    for node in module.graph.nodes:
+        for leaf in leaves(node.meta.get("val")):
+            if isinstance(leaf, torch.Tensor) and leaf.device.type == "cuda":
+                return leaf.device
+    return torch.device("cpu")
+
+
+def leaves(tree: Any) -> list[Any]:
+    return [x for t in tree for x in leaves(t)] if isinstance(tree, (list, tuple)) else [tree]
+
+
+def why_not(tensor: torch.Tensor, device: torch.device) -> None:
+    """Raises Unsupported with the reason why kernels on this device cannot read this tensor."""
     if tensor.layout != torch.strided:
         raise Unsupported(f"a tensor is {tensor.layout}, not strided")
     if tensor.dtype not in DTYPES:
         raise Unsupported(f"kernels do not compute on {str(tensor.dtype).removeprefix('torch.')}")
-    if tensor.device.type != "cpu":
-        raise Unsupported(f"a tensor is on {tensor.device}")
+    if tensor.device != device:
+        raise Unsupported(f"a tensor is on {tensor.device}, the kernels of its graph run on {device}")
     if tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
         raise Unsupported("a tensor is quantised, a conjugate or a negative view")
     if tensor.dim() > 16:
         raise Unsupported("a tensor has more than 16 axes")
 
 
-def served(tensor: Any) -> bool:
+def served(tensor: Any, device: torch.device) -> bool:
     try:
-        why_not(tensor)
+        why_not(tensor, device)
     except (Unsupported, AttributeError):
         return False
     return True

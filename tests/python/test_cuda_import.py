@@ -1,0 +1,57 @@
+"""Graphs of CUDA tensors become segments on a machine without a GPU: fake tensors say where they lie."""
+
+import torch
+import torch.nn.functional as F
+from tokamak.importer.graph import Importer
+from tokamak.lowering import registry
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+
+def imported(function, *shapes, device="cuda"):
+    registry.table()
+    with FakeTensorMode():
+        inputs = [torch.empty(shape, device=device) for shape in shapes]
+        module = make_fx(lambda *xs: (function(*xs),), tracing_mode="fake")(*inputs)
+    importer = Importer(module, "forward")
+    importer.run()
+    return importer
+
+
+def test_a_pointwise_function_is_one_segment_on_the_gpu():
+    importer = imported(lambda x, y: torch.relu(x + y), (4, 8), (8,))
+    assert importer.device == torch.device("cuda:0")
+    assert not importer.refusals
+    assert list(importer.segments) == [0]
+    assert "max" in importer.segments[0].graph.text() or "relu" in importer.segments[0].graph.text()
+
+
+def test_products_and_convolutions_are_the_vendors():
+    importer = imported(lambda x, w: torch.relu(x @ w), (4, 8), (8, 16))
+    assert [(r.op, r.reason) for r in importer.refusals] == [("aten.mm.default", "cuBLAS serves it, through ATen")]
+    importer = imported(lambda x, w: torch.relu(F.conv2d(x, w)), (1, 3, 8, 8), (4, 3, 3, 3))
+    assert [r.reason for r in importer.refusals] == ["cuDNN serves it, through ATen"]
+    assert len(importer.segments) == 1
+
+
+def test_an_index_out_of_range_stops_the_gpu_without_being_waited_for():
+    importer = imported(lambda t, x: torch.ops.aten.embedding(t, (x > 0).sum(1)) * 2, (16, 4), (3, 5))
+    calls = [step[1] for steps in importer.after.values() for step in steps]
+    assert torch.ops.aten._assert_async.msg in calls
+    assert all(slot >= 0 for writes in importer.writes.values() for slot, _ in writes)
+
+
+def test_random_numbers_are_seeded_on_the_gpu():
+    importer = imported(lambda x: torch.ops.aten.native_dropout(x, 0.5, True)[0], (4, 8))
+    draw = importer.before[0][0]
+    assert draw[1] is torch.randint and draw[3] == {"device": torch.device("cuda:0")}
+
+
+def test_a_tensor_of_the_host_among_those_of_a_gpu_is_left_to_aten():
+    registry.table()
+    with FakeTensorMode():
+        x, y = torch.empty(4, 8, device="cuda"), torch.empty(())
+        module = make_fx(lambda x, y: ((x * y).exp(),), tracing_mode="fake")(x, y)
+    importer = Importer(module, "forward")
+    importer.run()
+    assert len(importer.refusals) == 1 and "a tensor is on cpu" in importer.refusals[0].reason
