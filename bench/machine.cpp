@@ -56,8 +56,14 @@ void Limits::copy() const {
       &job);
 }
 
+#if defined(__has_feature) && __has_feature(thread_sanitizer)  // it cannot instrument what runs before main
+#define TK_CLONES
+#else
+#define TK_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+#endif
+
 /// As fast as this machine's registers allow, or it would be no limit.
-__attribute__((target_clones("default", "avx2", "avx512f"))) static int64_t readPiece(const char* from, int64_t bytes) {
+TK_CLONES static int64_t readPiece(const char* from, int64_t bytes) {
   typedef int64_t V __attribute__((vector_size(64)));
   V a{}, b{}, c{}, d{};
   for (int64_t i = 0; i + 256 <= bytes; i += 256) {
