@@ -11,9 +11,11 @@ from typing import Any
 import torch
 from torch._dynamo.backends.common import aot_autograd
 
-from .compiled import CompiledGraph, compile_graph
+from .compiled import CompiledGraph, compile_graph, complain
+from .cuda_graphs import captured
 from .decompositions import decompositions
 from .explain import Explanation
+from .importer.tensors import device_of
 from .lowering import registry
 from .options import Options
 from .partition import partition
@@ -41,7 +43,12 @@ def compiler(options: Options, kind: str, weights: dict[int, torch.Tensor] | Non
             _report(options.explain, compiled)
         if getattr(_local, "timed", False):
             return boxed(compiled.timed)
-        return boxed(compiled.plan) if kind == "backward" else compiled.plan
+        plan = compiled.plan
+        if options.capture and device_of(module).type == "cuda":
+            plan, reason = captured(plan, module, inputs, kind)
+            if reason:
+                complain(options, f"tokamak runs a {kind} graph without a CUDA graph: {reason}")
+        return boxed(plan) if kind == "backward" or plan is not compiled.plan else plan
 
     return compile
 
@@ -87,7 +94,7 @@ PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:
     """Compiles what Dynamo captured. Unknown options and wrong values are refused here, before any work."""
-    options = Options.of(kwargs.get("options"))
+    options = Options.of(kwargs.get("options"), kwargs.get("mode"))
     registry.table()  # a mistake in it is no reason to run anything with ATen
     return aot_autograd(
         fw_compiler=compiler(options, "forward"),

@@ -7,6 +7,9 @@ import difflib
 import os
 from typing import Any
 
+MODES = {None: False, "default": False, "reduce-overhead": True}
+"""What `torch.compile(mode=...)` may say, and whether it asks for CUDA graphs."""
+
 CHOICES = {"precision": ("fp32", "eager"), "fallback": ("silent", "warn", "error")}
 
 
@@ -29,16 +32,20 @@ class Options:
     explain: str | None = None
     cache: bool = True
     fallback: str = "warn"
+    capture: bool = dataclasses.field(default=False, kw_only=True)  # by mode="reduce-overhead"
 
     @classmethod
-    def of(cls, given: dict[str, Any] | None) -> Options:
-        names = [field.name for field in dataclasses.fields(cls)]
+    def of(cls, given: dict[str, Any] | None, mode: str | None = None) -> Options:
+        names = [field.name for field in dataclasses.fields(cls) if field.name != "capture"]
+        if mode not in MODES:
+            allowed = ", ".join(repr(m) for m in MODES if m)
+            raise ValueError(f"tokamak has no mode {mode!r}. The modes are {allowed}.")
         for name in given or {}:
             if name not in names:
                 close = difflib.get_close_matches(str(name), names, 1)
                 hint = f"; did you mean {close[0]!r}?" if close else ""
                 raise ValueError(f"tokamak has no option {name!r}{hint} The options are {', '.join(names)}.")
-        options = cls(**(given or {}))
+        options = cls(**(given or {}), capture=MODES[mode])
         options.check()
         return options
 
