@@ -10,7 +10,7 @@ target_link_libraries(fuzz_passes_test PRIVATE tokamak_passes tokamak_random_gra
 gtest_discover_tests(fuzz_passes_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
 
 # The sources of tests/FOLDER are one GoogleTest program, FOLDER_test.
-foreach(folder e2e golden errors)
+foreach(folder e2e golden errors gpu_plans)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
   if(sources)
     add_executable(${folder}_test ${sources})

@@ -16,7 +16,7 @@ namespace tokamak {
 
 namespace {
 
-using LoadedKernels = std::vector<std::shared_ptr<const codegen::LoadedKernel>>;
+using LoadedKernels = std::vector<std::shared_ptr<const codegen::LoadedKernel>>;  // a region each
 
 /// Object code from the cache or the compiler, loaded.
 Result<std::shared_ptr<const codegen::LoadedKernel>> loadKernel(const kernel::Kernel& kernel, const Engine& engine,
@@ -43,7 +43,7 @@ Result<LoadedKernels> loadKernels(const Lowered& lowered, const Engine& engine, 
   auto work = [&] {
     for (size_t i = next++; i < n; i = next++) {
       if (!lowered.kernels[i]) continue;
-      auto loaded = loadKernel(lowered.kernels[i]->kernel, engine, useCache);
+      auto loaded = loadKernel(lowered.kernels[i]->launches[0].kernel, engine, useCache);
       if (loaded)
         out[i] = std::move(*loaded);
       else
@@ -131,23 +131,23 @@ class ProgramWriter {
   }
 
   void addKernel(size_t i) {
-    const auto& scheduled = *lowered_.kernels[i];
+    const schedule::Launch& launch = lowered_.kernels[i]->launches[0];  // a CPU's regions have one
     runtime::KernelStep step;
-    step.name = scheduled.kernel.name;
+    step.name = launch.kernel.name;
     step.function = loaded_[i]->function();
     step.keepAlive = loaded_[i];
-    for (size_t b = 0; b < scheduled.buffers.size(); ++b) {
-      const auto& buffer = scheduled.kernel.buffers[b];
+    for (size_t b = 0; b < launch.buffers.size(); ++b) {
+      const auto& buffer = launch.kernel.buffers[b];
       const auto access = static_cast<runtime::OperandAccess>(buffer.access);
-      if (scheduled.buffers[b]) {
-        step.operands.push_back({slot(scheduled.buffers[b]), access});
+      if (launch.buffers[b].value) {
+        step.operands.push_back({slot(launch.buffers[b].value), access});
         continue;
       }
       program_.slots.push_back(
           {step.name + "." + buffer.name, runtime::SlotKind::temp, buffer.dtype, {buffer.size}, -1, {}});
       step.operands.push_back({static_cast<int>(program_.slots.size()) - 1, access});
     }
-    for (const auto& symbol : scheduled.kernel.symbols) step.symbols.push_back(Dim::symbol(symbol));
+    for (const auto& symbol : launch.kernel.symbols) step.symbols.push_back(Dim::symbol(symbol));
     step.predictedBytes = movedBytes(lowered_.plan.regions[i]);
     program_.steps.push_back(std::move(step));
   }
@@ -195,8 +195,11 @@ class ProgramWriter {
 
 Explanation explanationOf(const Graph& written, const Lowered& lowered, const DimBindings& dims) {
   Explanation out{lowered.graph, lowered.plan.ledger, dims, computingOps(written), {}};
-  for (const auto& scheduled : lowered.kernels)
-    out.kernels.push_back(scheduled ? kernel::print(scheduled->kernel) : "");
+  for (const auto& scheduled : lowered.kernels) {
+    std::string& text = out.kernels.emplace_back();
+    if (!scheduled) continue;
+    for (const schedule::Launch& launch : scheduled->launches) text += kernel::print(launch.kernel);
+  }
   return out;
 }
 

@@ -12,11 +12,12 @@
 namespace tokamak {
 
 struct CompileOptions {
-  DimBindings hints;           // likely sizes of symbolic dimensions, for the cost model; any size runs
-  bool fuse = true;            // false: every op a kernel of its own
-  bool library = true;         // products may go to the library
-  bool useCache = true;        // of compiled kernels
-  bool eagerRounding = false;  // round to the dtype after every op, as PyTorch's eager mode does
+  DimBindings hints;                 // likely sizes of symbolic dimensions, for the cost model; any size runs
+  bool fuse = true;                  // false: every op a kernel of its own
+  bool library = true;               // products may go to the library
+  bool useCache = true;              // of compiled kernels
+  bool eagerRounding = false;        // round to the dtype after every op, as PyTorch's eager mode does
+  std::optional<schedule::Gpu> gpu;  // kernels are for this GPU, not for the host
 };
 
 /// A graph after passes, fusion and scheduling; regions that a library serves have no kernel.

@@ -40,6 +40,7 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
   schedule::Device device;
   device.vectorBytes = engine.target.vectorBytes;
   device.threads = engine.host->threads();
+  device.gpu = options.gpu;
   for (size_t i = 0; i < out.plan.regions.size(); ++i) {
     const Region& region = out.plan.regions[i];
     LedgerRegion& entry = out.plan.ledger.regions[i];

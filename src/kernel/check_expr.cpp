@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "kernel/convert.h"
 #include "kernel/operands.h"
 
@@ -59,7 +61,8 @@ struct Checker {
   }
   std::string operator()(const Convert& n) const { return has({type.dtype, of(n.a).lanes}, "cast"); }
   std::string operator()(const Load& n) const {
-    return checkAccess(kernel, kernel.buffer(n.buffer), type, n.index, n.mask);
+    if (auto wrong = checkAccess(kernel, kernel.buffer(n.buffer), type, n.index, n.mask); !wrong.empty()) return wrong;
+    return n.aligned ? checkAligned(of(n.index), type) : "";
   }
 
   std::string operator()(const Splat& n) const {
@@ -85,6 +88,19 @@ struct Checker {
     if (auto wrong = noHalf(what, a); !wrong.empty()) return wrong;
     return isDefined(kind, a.dtype) ? "" : fmt::format("{} is not defined on {}", nameOf(kind), a.str());
   }
+  std::string operator()(const WarpFold& n) const { return checkWarp("warpfold", n.kind, n.a, n.width); }
+  std::string operator()(const WarpPrefix& n) const {
+    if (n.kind == BinaryKind::bit_and || n.kind == BinaryKind::bit_or)
+      return fmt::format("warpprefix by {}: only add, mul, max, min", nameOf(n.kind));
+    return checkWarp("warpprefix", n.kind, n.a, n.width);
+  }
+  std::string checkWarp(std::string_view what, BinaryKind kind, ExprId a, int width) const {
+    if (of(a).lanes != 1) return fmt::format("{} of {}: it takes a scalar", what, of(a).str());
+    if (width < 2 || width > kWarpSize || !std::has_single_bit(static_cast<unsigned>(width)))
+      return fmt::format("{} over {} threads: 2, 4, 8, 16 or 32 can be", what, width);
+    if (auto wrong = checkFold(what, kind, of(a)); !wrong.empty()) return wrong;
+    return has(of(a), what);
+  }
   std::string operator()(const Extract& n) const {
     const ValueType a = of(n.a);
     if (n.lane < 0 || n.lane >= a.lanes) return fmt::format("lane {} of {}", n.lane, a.str());
@@ -101,6 +117,12 @@ struct Checker {
 };
 
 }  // namespace
+
+std::string checkAligned(ValueType index, ValueType value) {
+  if (index.lanes != 1) return "an aligned access has one index";
+  if (std::has_single_bit(static_cast<unsigned>(value.lanes))) return "";
+  return fmt::format("an aligned access of {} lanes: 1, 2, 4, 8, ... can be", value.lanes);
+}
 
 std::string checkExpr(const Kernel& kernel, const Expr& expr) {
   if (expr.type.lanes < 1 || expr.type.lanes > kMaxLanes) return fmt::format("{} lanes", expr.type.lanes);

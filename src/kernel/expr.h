@@ -71,13 +71,22 @@ struct Convert {
   bool operator==(const Convert&) const = default;
 };
 
-/// `load x[i]`, `load<16> x[i] mask m`. Indices are i64 or i32 (signed). Scalar index: `lanes` elements from there on.
-/// Vector index: one element a lane (a gather). Lanes whose mask (bool, as many lanes; absent = all) is false read
-/// nothing and give 0.
+/// How long the bytes of a load are worth keeping in the caches. A hint: it never changes a result.
+enum class Cache : uint8_t { normal, evict_first, evict_last };
+
+/// `load x[i]`, `load<16> x[i] mask m aligned evict_last`. Indices are i64 or i32 (signed). Scalar index: `lanes`
+/// elements from there on. Vector index: one element a lane (a gather). Lanes whose mask (bool, as many lanes; absent =
+/// all) is false read nothing and give 0.
+///
+/// `aligned` (scalar index, 2^k lanes): the first element's address is a multiple of the size of the lanes, or of 16
+/// bytes where they are more, given that the buffer begins at a multiple of 16 bytes. A back end for which that matters
+/// moves 16 bytes at once; under a mask, where all lanes of the 16 bytes are on.
 struct Load {
   BufferId buffer;
   ExprId index;
   ExprId mask;
+  bool aligned = false;
+  Cache cache = Cache::normal;
   bool operator==(const Load&) const = default;
 };
 
@@ -107,6 +116,28 @@ struct Prefix {
   bool operator==(const Prefix&) const = default;
 };
 
+/// `warpfold(add, x, 32)`: add, mul, max, min, and, or of a scalar over the group of `width` (2, 4, ... 32) consecutive
+/// threads that this one is in; every one of them gets the result. Neighbours at distance width/2 are joined first,
+/// then width/4, ... 1, so that the bits are the same on every machine.
+///
+/// Both kinds of warp operation are the whole value of a `let`, `var` or assignment, in blocks whose threads are a
+/// multiple of 32, and all 32 threads of the warp reach them together. They order no memory accesses.
+struct WarpFold {
+  BinaryKind kind;
+  ExprId a;
+  int width = 32;
+  bool operator==(const WarpFold&) const = default;
+};
+
+/// `warpprefix(add, x, 32)`: inclusive running add, mul, max, min over the threads of the group, from its first thread
+/// on: joined with the thread at distance 1 before, then 2, 4, ... width/2.
+struct WarpPrefix {
+  BinaryKind kind;
+  ExprId a;
+  int width = 32;
+  bool operator==(const WarpPrefix&) const = default;
+};
+
 /// `extract(x, 3)`: one lane, a scalar.
 struct Extract {
   ExprId a;
@@ -121,8 +152,8 @@ struct Philox {
   bool operator==(const Philox&) const = default;
 };
 
-using ExprNode =
-    std::variant<Imm, Symbol, Var, Un, Bin, Sel, Convert, Load, Splat, Ramp, Fold, Prefix, Extract, Philox>;
+using ExprNode = std::variant<Imm, Symbol, Var, Un, Bin, Sel, Convert, Load, Splat, Ramp, Fold, Prefix, WarpFold,
+                              WarpPrefix, Extract, Philox>;
 
 struct Expr {
   ExprNode node;
@@ -131,3 +162,8 @@ struct Expr {
 };
 
 }  // namespace tokamak::kernel
+
+template <>
+struct tokamak::EnumNames<tokamak::kernel::Cache> {
+  static constexpr std::array<std::string_view, 3> names = {"normal", "evict_first", "evict_last"};
+};

@@ -27,11 +27,13 @@ struct NodeHash {
   uint64_t operator()(const Bin& n) const { return mix(n.kind, n.a, n.b); }
   uint64_t operator()(const Sel& n) const { return mix(n.condition, n.a, n.b); }
   uint64_t operator()(const Convert& n) const { return n.a.index; }
-  uint64_t operator()(const Load& n) const { return mix(n.buffer, n.index, n.mask); }
+  uint64_t operator()(const Load& n) const { return hashMix(mix(n.buffer, n.index, n.mask, n.cache), n.aligned); }
   uint64_t operator()(const Splat& n) const { return n.a.index; }
   uint64_t operator()(const Ramp& n) const { return n.base.index; }
   uint64_t operator()(const Fold& n) const { return mix(n.kind, n.a); }
   uint64_t operator()(const Prefix& n) const { return mix(n.kind, n.a); }
+  uint64_t operator()(const WarpFold& n) const { return hashMix(mix(n.kind, n.a), static_cast<uint64_t>(n.width)); }
+  uint64_t operator()(const WarpPrefix& n) const { return hashMix(mix(n.kind, n.a), static_cast<uint64_t>(n.width)); }
   uint64_t operator()(const Extract& n) const { return hashMix(n.a.index, static_cast<uint64_t>(n.lane)); }
   uint64_t operator()(const Philox& n) const { return mix(n.seed, n.offset, n.index); }
 

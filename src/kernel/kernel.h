@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -71,14 +72,15 @@ struct Assign {
   VarId var;
   ExprId value;
 };
-/// `store y[i] mask m = v streaming`. Scalar index with a vector value: consecutive elements. Vector index: one element
-/// a lane (distinct). `streaming` hints that the bytes will not be read back soon.
+/// `store y[i] mask m aligned = v streaming`. Scalar index with a vector value: consecutive elements. Vector index: one
+/// element a lane (distinct). `aligned` is as for loads. `streaming` hints that the bytes will not be read back soon.
 struct Store {
   BufferId buffer;
   ExprId index;
   ExprId value;
   ExprId mask;
   bool streaming = false;
+  bool aligned = false;
 };
 /// `prefetch x[i] near`. Asks for the cache line of an element that will be read soon, `near`: within a few thousand
 /// cycles, so that it belongs in the first cache. An index out of bounds is allowed and does nothing.
@@ -137,6 +139,11 @@ class Kernel {
   std::vector<Buffer> buffers;       // global ones in call order, then shared and local ones
   std::vector<Variable> variables;
   Block body;
+  /// GPU: so many blocks are to share a multiprocessor, which bounds the registers of a thread; 0: as it comes.
+  int residentBlocks = 0;
+  /// No index expression (see index_exprs.h) goes beyond this or below its negative, so that a back end may compute
+  /// them in 32 bits where that is enough. Absent: nothing is known.
+  std::optional<Dim> reach;
 
   const Expr& expr(ExprId id) const { return exprs_[id.index]; }
   ValueType type(ExprId id) const { return exprs_[id.index].type; }
@@ -162,7 +169,8 @@ class Kernel {
 
 /// Kernels that print alike are equal. Numbers take their type from where they stand (the declared type, the other
 /// operand) or are i64, f32 and bool; others say it: `0:i32x16`. A load, splat or ramp of lanes says how many unless it
-/// is bound to a declared type: `load<16> x[i]`. Masks follow the index: `store y[i] mask m = v streaming`. Expressions
+/// is bound to a declared type: `load<16> x[i]`. Masks and hints follow the index: `store y[i] mask m aligned = v`.
+/// What holds for the kernel follows its parameters: `kernel @k(in x: f32[M]; M) resident 2 reach [4*M] {`. Expressions
 /// that share large parts print those as `let`s of their own, so that the text stays as small as the kernel.
 std::string print(const Kernel& kernel);
 Result<Kernel> parseKernel(std::string_view text, std::string_view file = {});
@@ -170,7 +178,8 @@ Result<Kernel> parseKernel(std::string_view text, std::string_view file = {});
 /// Types, lane counts, scopes, definitions before uses, writes only to writable buffers and mutable variables (no
 /// assignment from within a parallel, block or thread loop to a variable outside it). Nesting: parallel and block loops
 /// in no serial loop; thread loops, shared buffers and barriers within a block loop; parallel loops not in one kernel
-/// with those of a GPU; bounds of block and thread loops made of symbols and numbers.
+/// with those of a GPU; bounds of block and thread loops made of symbols and numbers. Warp operations as expr.h has
+/// them.
 Result<> verify(const Kernel& kernel);
 
 }  // namespace tokamak::kernel

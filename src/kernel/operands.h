@@ -24,6 +24,7 @@ void forEachOperand(const ExprNode& node, F&& f) {
                       },
                       [&](const Splat& n) { f(n.a); }, [&](const Ramp& n) { f(n.base); },
                       [&](const Fold& n) { f(n.a); }, [&](const Prefix& n) { f(n.a); },
+                      [&](const WarpFold& n) { f(n.a); }, [&](const WarpPrefix& n) { f(n.a); },
                       [&](const Extract& n) { f(n.a); }, [&](const Philox& n) { f(n.seed), f(n.offset), f(n.index); }},
              node);
 }

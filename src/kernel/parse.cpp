@@ -99,6 +99,11 @@ Result<> Parser::header() {
     } while (take(","));
   }
   TK_RETURN_IF_ERROR(expect(")"));
+  if (take("resident")) {
+    TK_TRY(const int64_t blocks, integer("a number of blocks", 1, kMaxResident));
+    kernel_.residentBlocks = static_cast<int>(blocks);
+  }
+  if (take("reach")) { TK_TRY(kernel_.reach, size()); }
   return expect("{");
 }
 
@@ -275,11 +280,12 @@ Result<StmtNode> Parser::prefetch() {
 
 Result<StmtNode> Parser::store() {
   TK_TRY(Element at, element());
-  Store result{at.buffer, at.index, {}, {}, false};
+  Store result{.buffer = at.buffer, .index = at.index, .value = {}, .mask = {}};
   if (take("mask")) {
     TK_TRY(Operand mask, primary({}));
     TK_TRY(result.mask, resolve(mask, {}));
   }
+  result.aligned = take("aligned");
   TK_RETURN_IF_ERROR(expect("="));
   TK_TRY(result.value, expr());
   result.streaming = take("streaming");

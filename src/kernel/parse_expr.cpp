@@ -217,11 +217,14 @@ Result<Parser::Operand> Parser::load(Wanted wanted) {
   TK_TRY(const ExprId index, expr());
   TK_RETURN_IF_ERROR(expect("]"));
   if (!explicitLanes && kernel_.type(index).lanes > 1) lanes = kernel_.type(index).lanes;
-  Load result{it->second, index, {}};
+  Load result{.buffer = it->second, .index = index, .mask = {}};
   if (take("mask")) {
     TK_TRY(const Operand mask, primary({}));
     TK_TRY(result.mask, resolve(mask, {}));
   }
+  result.aligned = take("aligned");
+  if (take("evict_first")) result.cache = Cache::evict_first;
+  if (take("evict_last")) result.cache = Cache::evict_last;
   return made(at, result, {kernel_.buffer(it->second).dtype, lanes});
 }
 
@@ -255,6 +258,7 @@ Result<Parser::Operand> Parser::call(Wanted wanted) {
   TK_RETURN_IF_ERROR(expect("("));
   if (at.text == "select") return select(at);
   if (at.text == "fold" || at.text == "prefix") return foldOrPrefix(at, at.text == "fold");
+  if (at.text == "warpfold" || at.text == "warpprefix") return overWarp(at, at.text == "warpfold");
   if (at.text == "extract") return extract(at);
   if (at.text == "philox") return philox(at);
   if (auto kind = fromName<BinaryKind>(at.text)) return callBinary(at, *kind);
@@ -287,15 +291,31 @@ Result<Parser::Operand> Parser::select(const Token& at) {
   return made(at, Sel{condition, left, right}, kernel_.type(left));
 }
 
-Result<Parser::Operand> Parser::foldOrPrefix(const Token& at, bool isFold) {
+/// `add,` at the head of a fold's arguments.
+Result<BinaryKind> Parser::combiner() {
   const auto kind = peek().kind == TokenKind::name ? fromName<BinaryKind>(peek().text) : std::nullopt;
   if (!kind) return unexpected("add, mul, max, min, and, or");
   next();
   TK_RETURN_IF_ERROR(expect(","));
+  return *kind;
+}
+
+Result<Parser::Operand> Parser::foldOrPrefix(const Token& at, bool isFold) {
+  TK_TRY(const BinaryKind kind, combiner());
   TK_TRY(const ExprId a, argument());
   TK_RETURN_IF_ERROR(expect(")"));
   const ValueType type = kernel_.type(a);
-  return isFold ? made(at, Fold{*kind, a}, {type.dtype, 1}) : made(at, Prefix{*kind, a}, type);
+  return isFold ? made(at, Fold{kind, a}, {type.dtype, 1}) : made(at, Prefix{kind, a}, type);
+}
+
+Result<Parser::Operand> Parser::overWarp(const Token& at, bool isFold) {
+  TK_TRY(const BinaryKind kind, combiner());
+  TK_TRY(const ExprId a, argument());
+  TK_TRY(const int64_t wide, integer("a number of threads", 2, kWarpSize));
+  TK_RETURN_IF_ERROR(expect(")"));
+  const int width = static_cast<int>(wide);
+  return isFold ? made(at, WarpFold{kind, a, width}, kernel_.type(a))
+                : made(at, WarpPrefix{kind, a, width}, kernel_.type(a));
 }
 
 Result<Parser::Operand> Parser::extract(const Token& at) {

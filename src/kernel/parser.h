@@ -72,7 +72,9 @@ class Parser {
   Result<Operand> call(Wanted wanted);
   Result<Operand> callBinary(const Token& at, BinaryKind kind);
   Result<Operand> select(const Token& at);
+  Result<BinaryKind> combiner();
   Result<Operand> foldOrPrefix(const Token& at, bool isFold);
+  Result<Operand> overWarp(const Token& at, bool isFold);
   Result<Operand> extract(const Token& at);
   Result<Operand> philox(const Token& at);
   Result<int> laneCount(Wanted wanted);

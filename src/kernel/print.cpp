@@ -62,7 +62,10 @@ class Printer {
     std::string symbols;
     for (const auto& name : kernel_.symbols) symbols += (symbols.empty() ? "; " : ", ") + exprs_.symbol(name);
     const std::string_view separator = length + symbols.size() < kLineLength ? ", " : ",\n    ";
-    out_ = fmt::format("kernel @{}({}{}) {{\n", kernel_.name, fmt::join(parameters, separator), symbols);
+    std::string facts;
+    if (kernel_.residentBlocks) facts += fmt::format(" resident {}", kernel_.residentBlocks);
+    if (kernel_.reach) facts += fmt::format(" reach [{}]", kernel_.reach->str());
+    out_ = fmt::format("kernel @{}({}{}){} {{\n", kernel_.name, fmt::join(parameters, separator), symbols, facts);
   }
 
   void block(const Block& block) {
@@ -148,6 +151,7 @@ class Printer {
   std::string text(const Store& s) const {
     std::string out = fmt::format("store {}[{}]", kernel_.buffer(s.buffer).name, exprs_.str(s.index));
     if (s.mask) out += fmt::format(" mask {}", exprs_.primary(s.mask));
+    if (s.aligned) out += " aligned";
     out += fmt::format(" = {}", exprs_.str(s.value));
     return s.streaming ? out + " streaming" : out;
   }

@@ -115,9 +115,12 @@ void ExprPrinter::appendLoad(std::string& out, const Load& load, ValueType type,
   out += kernel_.buffer(load.buffer).name + "[";
   append(out, load.index, Level::comparison, false, {});
   out += ']';
-  if (!load.mask) return;
-  out += " mask ";
-  append(out, load.mask, Level::primary, false, {});
+  if (load.mask) {
+    out += " mask ";
+    append(out, load.mask, Level::primary, false, {});
+  }
+  if (load.aligned) out += " aligned";
+  if (load.cache != Cache::normal) out += fmt::format(" {}", nameOf(load.cache));
 }
 
 void ExprPrinter::append(std::string& out, ExprId id, Level level, bool typed, std::optional<ValueType> wanted) const {
@@ -179,6 +182,16 @@ void ExprPrinter::append(std::string& out, ExprId id, Level level, bool typed, s
             out += fmt::format("prefix({}, ", nameOf(n.kind));
             append(out, n.a, Level::comparison, false, {});
             out += ')';
+          },
+          [&](const WarpFold& n) {
+            out += fmt::format("warpfold({}, ", nameOf(n.kind));
+            append(out, n.a, Level::comparison, false, {});
+            out += fmt::format(", {})", n.width);
+          },
+          [&](const WarpPrefix& n) {
+            out += fmt::format("warpprefix({}, ", nameOf(n.kind));
+            append(out, n.a, Level::comparison, false, {});
+            out += fmt::format(", {})", n.width);
           },
           [&](const Extract& n) {
             out += "extract(";

@@ -25,7 +25,7 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
     in idx: i32[N],
     out b: bf16[N],
     inout c: f64[max(M, N)],
-    scratch s: bool[8]; M, N, $load) {
+    scratch s: bool[8]; M, N, $load) resident 2 reach [4*N + 1024] {
   shared tile: f32[1024]
   local row: i64[4]
   let n: i64 = floordiv(N + 15, 16)*16 - $load
@@ -35,6 +35,11 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
       let m: boolx4 = at < splat<4>(N)
       let h: f32x4 = cast<f32>(load<4> a[b_1 + t*4] mask m)
       let g: i32x4 = load idx[at] mask m
+      let l: f16x4 = load a[t*4] aligned evict_last
+      let o: f16x4 = load a[t*4] mask m aligned
+      let f: f16 = load a[t] evict_first
+      let w: f32 = warpfold(add, fold(add, h), 8)
+      let p: i64 = warpprefix(max, t, 32)
       var k: i64 = philox(7, n, b_1)
       k = rem(k, 5) + -3
       if and(k >= 2, true) {
@@ -46,6 +51,8 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
       barrier
       store b[at] mask and(m, g != 3) = cast<bf16>(exp(h/2.0)) streaming
       store c[t] = prefix(add, 1.5:f64x2)
+      store c[t*2] aligned = 0.5:f64x2
+      store tile[t*4] mask m aligned = h
       store row[0] = cast<i64>(extract(h, 3) - (1.0 - -inf))
       store s[0] = logical_not(isnan(nan))
       prefetch a[t*4 + 64]

@@ -23,7 +23,8 @@ class Verifier {
 
   Result<> run() {
     TK_RETURN_IF_ERROR(declarations());
-    return block(kernel_.body);
+    TK_RETURN_IF_ERROR(block(kernel_.body));
+    return warps();
   }
 
  private:
@@ -50,6 +51,9 @@ class Verifier {
         return fail("T0424", fmt::format("the symbol '{}' is listed twice or is no identifier", name));
     if (!isIdentifier(kernel_.name))
       return fail("T0424", fmt::format("the kernel's name '{}' is no identifier", kernel_.name));
+    if (kernel_.residentBlocks < 0 || kernel_.residentBlocks > kMaxResident)
+      return fail("T0424", fmt::format("{} resident blocks", kernel_.residentBlocks));
+    if (kernel_.reach) TK_RETURN_IF_ERROR(ofSymbols(*kernel_.reach, "the reach"));
     bool inner = false;
     for (const auto& buffer : kernel_.buffers) {
       if (!fresh(buffer.name))
@@ -68,14 +72,28 @@ class Verifier {
   Result<> size(const Buffer& buffer) const {
     if (auto n = buffer.size.constant(); n && *n < 0)
       return fail("T0424", fmt::format("{} has {} elements", buffer.name, *n));
+    return ofSymbols(buffer.size, "the size of " + buffer.name);
+  }
+
+  Result<> ofSymbols(const Dim& dim, const std::string& what) const {
     std::set<std::string, std::less<>> used;
-    buffer.size.collectSymbols(used);
+    dim.collectSymbols(used);
     for (const auto& name : used)
       if (std::find(kernel_.symbols.begin(), kernel_.symbols.end(), name) == kernel_.symbols.end())
-        return fail("T0424",
-                    fmt::format("the size of {} names {}, which is no symbol of the kernel", buffer.name, name),
+        return fail("T0424", fmt::format("{} names {}, which is no symbol of the kernel", what, name),
                     "list it after ';' in the first line");
     return Unit{};
+  }
+
+  /// A kernel with warp operations has blocks of whole warps, known when compiling.
+  Result<> warps() {
+    if (!hasWarpOps_) return Unit{};
+    stmt_ = nullptr;
+    int64_t threads = 1;
+    for (int64_t n : threadCounts_) threads = n < 0 || threads < 0 ? -1 : threads * std::min<int64_t>(n, 1 << 16);
+    if (threads > 0 && threads % kWarpSize == 0) return Unit{};
+    return fail("T0423", "a warp operation in blocks that are not known to be whole warps",
+                fmt::format("give thread loops constant bounds, in all a multiple of {}", kWarpSize));
   }
 
   // ---- statements ----
@@ -86,6 +104,7 @@ class Verifier {
     for (const Stmt& stmt : block) {
       stmt_ = &stmt;
       TK_RETURN_IF_ERROR(operands(stmt));
+      TK_RETURN_IF_ERROR(warpOps(stmt));
       TK_RETURN_IF_ERROR(std::visit([&](const auto& s) { return check(s); }, stmt.node));
     }
     leave(outer);
@@ -145,6 +164,9 @@ class Verifier {
       return fail("T0422", fmt::format("{} is an input", buffer.name), "declare it inout");
     if (std::string wrong = checkAccess(kernel_, buffer, kernel_.type(s.value), s.index, s.mask); !wrong.empty())
       return fail("T0420", std::move(wrong));
+    if (s.aligned)
+      if (std::string wrong = checkAligned(kernel_.type(s.index), kernel_.type(s.value)); !wrong.empty())
+        return fail("T0420", std::move(wrong));
     return checkScope(buffer);
   }
 
@@ -215,12 +237,53 @@ class Verifier {
                   "put it in `for b in 0..1 block.x`");
     if (gpu && conditions_ > 0 && isBlock(s.binding))
       return fail("T0423", fmt::format("a {} loop under a condition", name));
+    if (isThread(s.binding)) countThreads(s);
     if (gpu && (exprSeen_[s.begin.index] != Seen::launch || exprSeen_[s.end.index] != Seen::launch))
       return fail("T0423", fmt::format("the bounds of a {} loop are known at launch: symbols and numbers", name));
     return Unit{};
   }
 
+  void countThreads(const For& s) {
+    int64_t& count = threadCounts_[static_cast<size_t>(s.binding) - static_cast<size_t>(Binding::thread_x)];
+    const auto *begin = std::get_if<Imm>(&kernel_.expr(s.begin).node),
+               *end = std::get_if<Imm>(&kernel_.expr(s.end).node);
+    if (!begin || !end) return void(count = -1);
+    if (count < 0 || end->value.i <= begin->value.i) return;
+    const auto span = static_cast<uint64_t>(end->value.i) - static_cast<uint64_t>(begin->value.i);
+    count = std::max(count, static_cast<int64_t>((span - 1) / static_cast<uint64_t>(s.step)) + 1);
+  }
+
   // ---- expressions ----
+
+  /// Warp operations are whole values, so that every thread runs each of them just where it stands.
+  Result<> warpOps(const Stmt& stmt) {
+    const auto isWarpOp = [&](ExprId e) {
+      const ExprNode& node = kernel_.expr(e).node;
+      return std::holds_alternative<WarpFold>(node) || std::holds_alternative<WarpPrefix>(node);
+    };
+    const bool binds = std::holds_alternative<Let>(stmt.node) || std::holds_alternative<Declare>(stmt.node) ||
+                       std::holds_alternative<Assign>(stmt.node);
+    std::vector<ExprId> todo;
+    bool within = false;
+    forEachExpr(stmt, [&](ExprId root) {
+      if (binds && isWarpOp(root)) {
+        hasWarpOps_ = true;
+        within = within || std::none_of(bound_.begin(), bound_.end(), isThread);
+        forEachOperand(kernel_.expr(root).node, [&](ExprId e) { todo.push_back(e); });
+      } else {
+        todo.push_back(root);
+      }
+    });
+    if (within) return fail("T0423", "a warp operation outside every thread loop", "warps are made of threads");
+    std::unordered_set<ExprId> visited;
+    for (size_t i = 0; i < todo.size(); ++i) {
+      if (!visited.insert(todo[i]).second) continue;
+      if (isWarpOp(todo[i]))
+        return fail("T0423", "a warp operation within a larger expression", "bind it to a name with let");
+      forEachOperand(kernel_.expr(todo[i]).node, [&](ExprId e) { todo.push_back(e); });
+    }
+    return Unit{};
+  }
 
   Result<> inScope(VarId var) const {
     if (var.index >= kernel_.variables.size()) return dangling("a variable that the kernel does not have");
@@ -284,7 +347,8 @@ class Verifier {
   std::vector<VarId> scope_;    // in order of definition
   std::vector<Binding> bound_;  // loops around that are not serial
   int serialLoops_ = 0, conditions_ = 0, depth_ = 0;
-  bool hasGpu_ = false, hasParallel_ = false;
+  bool hasGpu_ = false, hasParallel_ = false, hasWarpOps_ = false;
+  std::array<int64_t, 3> threadCounts_ = {1, 1, 1};  // by axis, of the longest loop; -1: a symbol's
   const Stmt* stmt_ = nullptr;
 };
 

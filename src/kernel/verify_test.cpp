@@ -22,6 +22,21 @@ const Case kCases[] = {
     {"Gpu", "", "",
      "for b in 0..N step 32 block.x {\n for k in 0..4 {\n for i in 0..32 thread.x {\n store t[i] = 0.0\n }\n barrier\n "
      "}\n }"},
+    {"WarpOps", "", "",
+     "for b in 0..4 block.x {\n for i in 0..8 thread.x {\n for j in 0..8 thread.y {\n let a: i64 = warpfold(add, i, "
+     "16)\n"
+     "let c: i64 = warpprefix(max, a, 2)\n store z[0] aligned = splat<2>(c)\n }\n }\n }"},
+    {"WarpOpInPartialWarps", "T0423", "not known to be whole warps",
+     "for b in 0..4 block.x {\n for i in 0..48 thread.x {\n let a: i64 = warpfold(add, i, 16)\n }\n }"},
+    {"WarpOpInBlocksOfAnySize", "T0423", "not known to be whole warps",
+     "for b in 0..4 block.x {\n for i in 0..N thread.x {\n let a: i64 = warpfold(add, i, 16)\n }\n }"},
+    {"WarpOpOfACpu", "T0423", "outside every thread loop", "let a: i64 = warpfold(add, N, 16)"},
+    {"WarpOpInside", "T0423", "within a larger expression",
+     "for b in 0..4 block.x {\n for i in 0..32 thread.x {\n let a: i64 = warpfold(add, i, 16) + 1\n }\n }"},
+    {"WarpOpStored", "T0423", "within a larger expression",
+     "for b in 0..4 block.x {\n for i in 0..32 thread.x {\n store z[i] = warpfold(add, i, 16)\n }\n }"},
+    {"AlignedGather", "T0420", "an aligned access has one index", "store z[ramp<2>(0)] aligned = 0:i64x2"},
+    {"AlignedOdd", "T0420", "of 3 lanes", "store z[0] aligned = 0:i64x3"},
     {"ReadMutableFromOutside", "", "", "var a: i64 = 1\n a = 2\n for i in 0..N parallel {\n let b: i64 = a\n }"},
     {"SerialAssign", "", "",
      "for p in 0..2 parallel {\n var a: i64 = 1\n for i in 0..4 {\n if i > 2 {\n a = a + i\n }\n }\n }"},

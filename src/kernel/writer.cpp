@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "kernel/words.h"
 
@@ -62,6 +63,7 @@ void Writer::loop(std::string_view name, ExprId begin, ExprId end, int64_t step,
     if (once && (binding == Binding::serial || binding == Binding::unroll)) return body(begin);
   }
   const VarId var = kernel_.addVariable(std::string(name), index, false);
+  multiples_[var] = std::gcd(multipleOf(begin), step);
   Block block = collect([&] { body(get(var)); });
   append(For{var, begin, end, step, binding, grain, std::move(block)});
 }
@@ -84,6 +86,7 @@ ExprId Writer::let(std::string_view name, ExprId value) {
   if (match<Imm>(value) || match<Symbol>(value)) return value;
   if (auto var = match<Var>(value); var && !kernel_.variable(var->var).isMutable) return value;
   const VarId var = kernel_.addVariable(std::string(name), type(value), false);
+  if (type(value) == ValueType{DType::i64, 1}) multiples_[var] = multipleOf(value);
   append(Let{var, value});
   return get(var);
 }
@@ -119,11 +122,17 @@ void Writer::store(BufferId buffer, ExprId index, ExprId value, ExprId mask, boo
   value = splat(value, wanted);
   if (auto ramp = match<Ramp>(index); ramp && type(index).dtype == DType::i64) index = ramp->base;
   TK_CHECK(lanes(index) == 1 || lanes(index) == wanted, "a store's index has one lane or as many as its value");
-  append(Store{buffer, index, value, mask ? splat(mask, wanted) : ExprId{}, streaming});
+  append(
+      Store{buffer, index, value, mask ? splat(mask, wanted) : ExprId{}, streaming, isAligned(buffer, index, wanted)});
 }
 
 void Writer::prefetch(BufferId buffer, ExprId index, bool near) { append(Prefetch{buffer, index, near}); }
 void Writer::barrier() { append(Barrier{}); }
+
+void Writer::setReach(Dim reach) {
+  addSymbols(reach);
+  kernel_.reach = std::move(reach);
+}
 
 Kernel Writer::finish() && {
   TK_CHECK(open_.size() == 1, "finish inside a loop");

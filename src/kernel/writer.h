@@ -40,18 +40,28 @@ class Writer {
   ExprId both(ExprId a, ExprId b);  // and of two masks, either of which may be absent
   ExprId select(ExprId condition, ExprId a, ExprId b);
   ExprId convert(ExprId a, DType dtype);  // no-op on its own dtype
-  ExprId load(BufferId buffer, ExprId index, int lanes = 1, ExprId mask = {});
+  ExprId load(BufferId buffer, ExprId index, int lanes = 1, ExprId mask = {}, Cache cache = Cache::normal);
   ExprId splat(ExprId a, int lanes);  // no-op if it has as many lanes already
   ExprId ramp(ExprId base, int lanes);
   ExprId fold(BinaryKind kind, ExprId a);  // a scalar is its own fold
   ExprId prefix(BinaryKind kind, ExprId a);
   ExprId extract(ExprId a, int lane);
+  /// Of `width` neighbouring threads; bound to a name, as they must be. The value itself where `width` is 1.
+  ExprId warpFold(BinaryKind kind, ExprId a, int width);
+  ExprId warpPrefix(BinaryKind kind, ExprId a, int width);
   ExprId philox(ExprId seed, ExprId offset, ExprId index);
 
   DType bufferType(BufferId b) const { return kernel_.buffer(b).dtype; }
   ValueType type(ExprId a) const { return kernel_.type(a); }
   int lanes(ExprId a) const { return kernel_.type(a).lanes; }
   std::optional<int64_t> asConstant(ExprId a) const;  // of an integer or bool immediate, scalar or in every lane
+  /// A number that a scalar integer is known to be a multiple of; 0 for zero.
+  int64_t multipleOf(ExprId a) const;
+
+  /// From now on accesses of lanes say that they are aligned where their index shows it.
+  void findAligned() { findsAligned_ = true; }
+  void setResidentBlocks(int blocks) { kernel_.residentBlocks = blocks; }
+  void setReach(Dim reach);
 
   // Statements, appended to the innermost open block
   using Body = std::function<void(ExprId index)>;
@@ -90,8 +100,13 @@ class Writer {
     return node ? std::optional<Node>(*node) : std::nullopt;
   }
 
+  bool isAligned(BufferId buffer, ExprId index, int lanes) const;
+  ExprId overWarp(ExprNode node, ExprId a);
+
   Kernel kernel_;
-  std::vector<Block> open_;  // innermost last
+  std::vector<Block> open_;                       // innermost last
+  std::unordered_map<VarId, int64_t> multiples_;  // of variables, where above 1
+  bool findsAligned_ = false;
 };
 
 }  // namespace tokamak::kernel

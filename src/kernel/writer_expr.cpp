@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/check_expr.h"
 #include "kernel/convert.h"
 #include "kernel/writer.h"
 
@@ -96,7 +97,7 @@ ExprId Writer::convert(ExprId a, DType dtype) {
   return kernel_.intern({Convert{a}, {dtype, t.lanes}});
 }
 
-ExprId Writer::load(BufferId buffer, ExprId index, int lanes, ExprId mask) {
+ExprId Writer::load(BufferId buffer, ExprId index, int lanes, ExprId mask, Cache cache) {
   const Buffer& source = kernel_.buffer(buffer);
   const ValueType at = type(index);
   TK_CHECK(at.dtype == DType::i64 || at.dtype == DType::i32, fmt::format("{} indexed by {}", source.name, at.str()));
@@ -114,7 +115,7 @@ ExprId Writer::load(BufferId buffer, ExprId index, int lanes, ExprId mask) {
       mask = splat(mask, lanes);
     }
   }
-  return kernel_.intern({Load{buffer, index, mask}, {source.dtype, lanes}});
+  return kernel_.intern({Load{buffer, index, mask, isAligned(buffer, index, lanes), cache}, {source.dtype, lanes}});
 }
 
 ExprId Writer::splat(ExprId a, int lanes) {
@@ -163,6 +164,21 @@ ExprId Writer::extract(ExprId a, int lane) {
   if (auto same = match<Splat>(a)) return same->a;
   if (auto ramp = match<Ramp>(a)) return add(ramp->base, imm(Scalar::of(int64_t{lane}), t.dtype));
   return kernel_.intern({Extract{a, lane}, {t.dtype, 1}});
+}
+
+ExprId Writer::overWarp(ExprNode node, ExprId a) {
+  const Expr e{std::move(node), type(a)};
+  const std::string wrong = checkExpr(kernel_, e);
+  TK_CHECK(wrong.empty(), wrong);
+  return let("over", kernel_.intern(e));
+}
+
+ExprId Writer::warpFold(BinaryKind kind, ExprId a, int width) {
+  return width == 1 ? a : overWarp(WarpFold{kind, a, width}, a);
+}
+
+ExprId Writer::warpPrefix(BinaryKind kind, ExprId a, int width) {
+  return width == 1 ? a : overWarp(WarpPrefix{kind, a, width}, a);
 }
 
 ExprId Writer::philox(ExprId seed, ExprId offset, ExprId index) {

@@ -26,9 +26,9 @@ ExprId Emitter::value(ValueId v, const At& wanted) {
   const At at = normal(w, wanted);
   Key key{v.index, at};
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-    if (auto it = scope->find(key); it != scope->end()) return it->second;
+    if (auto it = scope->values.find(key); it != scope->values.end()) return it->second;
   const ExprId e = w.let("v" + std::to_string(v.index), compute(v, at));
-  scopes_.back().emplace(std::move(key), e);
+  scopes_.back().values.emplace(std::move(key), e);
   return e;
 }
 
@@ -48,6 +48,14 @@ void Emitter::scope(const std::function<void()>& body) {
   scopes_.emplace_back();
   body();
   scopes_.pop_back();
+}
+
+std::function<void()> Emitter::scoped(std::function<void()> body) {
+  return [this, body = std::move(body)] { scope(body); };
+}
+
+void Emitter::setFlat(const Shape& shape, const std::vector<Index>& index, const Index& flat) {
+  scopes_.back().flats.push_back({shape, index, flat});
 }
 
 ExprId Emitter::castTo(ExprId x, DType to, bool keepRounding) {
@@ -96,6 +104,9 @@ ExprId Emitter::elementwise(const Node& node, const At& at) {
 }
 
 Index Emitter::flatten(const Shape& shape, const At& at) {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+    for (const Flat& known : scope->flats)
+      if (known.index == at.index && known.shape == shape) return known.flat;
   auto m = math(at);
   Index flat = m.constant(0);
   Dim stride = 1;

@@ -49,6 +49,12 @@ class Emitter {
 
   /// The same for statements repeated in place.
   void scope(const std::function<void()>& body);
+  /// `body` as a scope of its own, to be run later: an arm of a condition.
+  std::function<void()> scoped(std::function<void()> body);
+
+  /// In this scope the place `index` of a tensor of this shape is its flat element `flat`, though arithmetic on the
+  /// index alone would not show that it moves by one a lane.
+  void setFlat(const Shape& shape, const std::vector<Index>& index, const Index& flat);
 
   IndexMath math(const At& at) { return IndexMath(w, at.lanes); }
   const Graph& graph() const { return graph_; }
@@ -63,7 +69,15 @@ class Emitter {
   struct KeyHash {
     size_t operator()(const Key& key) const;
   };
-  using Scope = std::unordered_map<Key, ExprId, KeyHash>;
+  struct Flat {
+    Shape shape;
+    std::vector<Index> index;
+    Index flat;
+  };
+  struct Scope {
+    std::unordered_map<Key, ExprId, KeyHash> values;
+    std::vector<Flat> flats;
+  };
 
   static At normal(Writer& w, const At& at);
   ExprId compute(ValueId v, const At& at);

@@ -16,7 +16,7 @@ Lowering::Lowering(const Graph& g, const Region& r, std::string name)
     const TensorType& type = g.type(v);
     const std::string base = g.node(v).name.empty() ? "t" + std::to_string(v.index) : g.node(v).name;
     const BufferId buffer = w.global(base, type.dtype, type.elements(), access);
-    buffers_.push_back(v);
+    buffers_.push_back({v});
     return buffer;
   };
   for (ValueId v : r.inputs) {
@@ -28,17 +28,20 @@ Lowering::Lowering(const Graph& g, const Region& r, std::string name)
 }
 
 BufferId Lowering::scratch(std::string name, DType dtype, Dim size) {
-  buffers_.push_back({});
+  buffers_.push_back({{}, static_cast<int>(scratch_.size())});
+  scratch_.push_back({name, dtype, size});
   return w.global(std::move(name), dtype, std::move(size), kernel::Access::scratch);
 }
 
 Scheduled Lowering::finish(std::string scheduler, std::string plan) && {
-  return {std::move(w).finish(), std::move(buffers_), std::move(scheduler), std::move(plan)};
+  Scheduled out{{}, std::move(scratch_), std::move(scheduler), std::move(plan)};
+  out.launches.push_back({std::move(w).finish(), std::move(buffers_)});
+  return out;
 }
 
 BufferId Lowering::bufferOf(ValueId v) const {
   for (size_t i = 0; i < buffers_.size(); ++i)
-    if (buffers_[i] == v) return BufferId(i);
+    if (buffers_[i].value == v) return BufferId(i);
   TK_CHECK(false, "no buffer holds " + graph.label(v));
   return {};
 }

@@ -5,26 +5,38 @@
 
 #include "fusion/access.h"
 #include "fusion/region.h"
+#include "schedule/device.h"
 #include "schedule/emitter.h"
 #include "support/decision.h"
 
 namespace tokamak::schedule {
 
-/// What schedulers know of the machine.
-struct Device {
-  int vectorBytes = 64;
-  int threads = 2;
-  double cacheBytes = 1 << 20;    // a core's own
-  double streamBytes = 24 << 20;  // results at least this large are stored past the caches
-};
-
 /// Whether results are stored past the caches: known when compiling, or, where sizes are symbols, when the kernel runs.
 enum class Streaming : uint8_t { no, yes, bySize };
 
-/// A region as a kernel, with what its global buffers hold, in order; scratch ones hold no value.
-struct Scheduled {
+/// What a global buffer of a kernel holds: a value of the graph, or else scratch memory of its region.
+struct Held {
+  ValueId value;
+  int scratch = -1;  // index into Scheduled::scratch
+};
+
+/// A kernel with what its global buffers hold, in order.
+struct Launch {
   kernel::Kernel kernel;
-  std::vector<ValueId> buffers;
+  std::vector<Held> buffers;
+};
+
+/// Memory of a region's own, which lasts from its first launch to its last.
+struct Scratch {
+  std::string name;
+  DType dtype = DType::f32;
+  Dim size;  // elements
+};
+
+/// A region as kernels that run one after another: one on a CPU, often one on a GPU.
+struct Scheduled {
+  std::vector<Launch> launches;
+  std::vector<Scratch> scratch;
   std::string scheduler;
   std::string plan;  // for people
 };
@@ -51,7 +63,8 @@ class Lowering {
   std::vector<BufferId> outputBuffers;  // as region.outputs
 
  private:
-  std::vector<ValueId> buffers_;
+  std::vector<Held> buffers_;
+  std::vector<Scratch> scratch_;
 };
 
 Streaming streamingOf(const Graph& graph, const Region& region, const Device& device);

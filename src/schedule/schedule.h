@@ -15,6 +15,16 @@ concept Scheduler = requires(const S& s, const Graph& graph, const Region& regio
   { plan.str() } -> std::same_as<std::string>;
 };
 
+Diagnostic noScheduler(const std::string& refusals);
+
+/// The region by one scheduler, or its refusal.
+template <Scheduler S>
+Result<Scheduled> runScheduler(const S& scheduler, const Graph& graph, const Region& region, const DimBindings& hints,
+                               const Device& device, const std::string& kernelName) {
+  if (Decision decision = scheduler.accepts(graph, region); !decision) return noScheduler(decision.reason());
+  return scheduler.lower(graph, region, scheduler.plan(graph, region, hints, device), kernelName);
+}
+
 /// The kernel of a region, by the first scheduler of its kind that accepts it. A region no scheduler takes is our bug:
 /// the diagnostic (T0510) carries every refusal.
 Result<Scheduled> scheduleRegion(const Graph& graph, const Region& region, const DimBindings& hints,

@@ -38,11 +38,13 @@ void checkKernels(const Graph& graph, const CompileOptions& options) {
   TK_CHECK(verified.ok(), verified ? "" : verified.error().str());
   for (const auto& scheduled : lowered->kernels) {
     if (!scheduled) continue;
-    const auto sound = kernel::verify(scheduled->kernel);
-    const std::string text = kernel::print(scheduled->kernel);
-    TK_CHECK(sound.ok(), sound ? "" : sound.error().str() + "\n" + text);
-    const auto again = kernel::parseKernel(text);
-    TK_CHECK(again.ok() && kernel::print(*again) == text, text);
+    for (const auto& launch : scheduled->launches) {
+      const auto sound = kernel::verify(launch.kernel);
+      const std::string text = kernel::print(launch.kernel);
+      TK_CHECK(sound.ok(), sound ? "" : sound.error().str() + "\n" + text);
+      const auto again = kernel::parseKernel(text);
+      TK_CHECK(again.ok() && kernel::print(*again) == text, text);
+    }
   }
 }
 

@@ -34,7 +34,7 @@ std::string kernelsOf(const fs::path& program) {
   std::string out;
   for (size_t i = 0; i < lowered->kernels.size(); ++i) {
     out += "// " + lowered->plan.ledger.regions[i].schedule + "\n";
-    out += kernel::print(lowered->kernels[i]->kernel) + "\n";
+    for (const auto& launch : lowered->kernels[i]->launches) out += kernel::print(launch.kernel) + "\n";
   }
   return out;
 }

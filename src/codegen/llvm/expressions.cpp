@@ -68,6 +68,12 @@ llvm::Value* FunctionEmitter::emitNode(const Expr& expr) {
     llvm::Value* operator()(const Ramp& e) const { return emitRamp(b, get(e.base), type.lanes); }
     llvm::Value* operator()(const Fold& e) const { return emitFold(b, e.kind, dtypeOf(e.a), get(e.a)); }
     llvm::Value* operator()(const Prefix& e) const { return emitPrefix(b, e.kind, dtypeOf(e.a), get(e.a)); }
+    llvm::Value* operator()(const WarpFold&) const { return refused(); }
+    llvm::Value* operator()(const WarpPrefix&) const { return refused(); }
+    static llvm::Value* refused() {
+      TK_CHECK(false, "kernels with thread loops are refused before emission");
+      return nullptr;
+    }
     llvm::Value* operator()(const Extract& e) const {
       llvm::Value* a = get(e.a);
       return a->getType()->isVectorTy() ? b.CreateExtractElement(a, e.lane) : a;

@@ -1,17 +1,12 @@
 #include "codegen/llvm/uses.h"
 
+#include "kernel/operands.h"
+
 namespace tokamak::codegen {
 
 using namespace kernel;
 
 namespace {
-
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
 
 class Collector {
  public:
@@ -81,18 +76,9 @@ class Collector {
 }  // namespace
 
 std::vector<ExprId> operandsOf(const Expr& expr) {
-  return std::visit(
-      Overloaded{[](const Imm&) { return std::vector<ExprId>{}; }, [](const Symbol&) { return std::vector<ExprId>{}; },
-                 [](const Var&) { return std::vector<ExprId>{}; }, [](const Un& e) { return std::vector{e.a}; },
-                 [](const Bin& e) { return std::vector{e.a, e.b}; },
-                 [](const Sel& e) { return std::vector{e.condition, e.a, e.b}; },
-                 [](const Convert& e) { return std::vector{e.a}; },
-                 [](const Load& e) { return e.mask ? std::vector{e.index, e.mask} : std::vector{e.index}; },
-                 [](const Splat& e) { return std::vector{e.a}; }, [](const Ramp& e) { return std::vector{e.base}; },
-                 [](const Fold& e) { return std::vector{e.a}; }, [](const Prefix& e) { return std::vector{e.a}; },
-                 [](const Extract& e) { return std::vector{e.a}; },
-                 [](const Philox& e) { return std::vector{e.seed, e.offset, e.index}; }},
-      expr.node);
+  std::vector<ExprId> out;
+  forEachOperand(expr.node, [&](ExprId operand) { out.push_back(operand); });
+  return out;
 }
 
 Uses usesOf(const Kernel& kernel, const Block& block, bool insideParallel) {

@@ -129,6 +129,8 @@ void convert(Lane* r, const Inst& in) {
 
 }  // namespace
 
+Lane join(const Inst& inst, Lane x, Lane y) { return applyBinary(inst, x, y); }
+
 Compute computeFor(const Kernel& kernel, const Expr& expr) {
   return std::visit(
       Overload{[](const Un&) -> Compute { return unary; },

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernel/check_expr.h"
 #include "kernel/print.h"
 
 namespace tokamak::kernel::simt {
@@ -60,16 +61,48 @@ void Machine::startBlock(std::vector<Thread>& threads, const std::array<int64_t,
 Result<> Machine::runBlock(std::vector<Thread>& threads) {
   for (;;) {
     Stop first = Stop::end;
-    for (Thread& thread : threads) {
-      const Stop stop = resume(thread);
-      if (stop == Stop::fault) return describe(thread, *fault_);
-      if (&thread == &threads[0]) first = stop;
-      if (stop != first || thread.pc != threads[0].pc)
-        return stop == Stop::barrier ? divergence(thread, threads[0]) : divergence(threads[0], thread);
+    for (size_t at = 0; at < threads.size(); at += kWarpSize) {
+      const std::span warp(threads.data() + at, std::min<size_t>(kWarpSize, threads.size() - at));
+      TK_TRY(const Stop stop, runWarp(warp));
+      if (at == 0) first = stop;
+      if (stop != first || warp[0].pc != threads[0].pc)
+        return stop == Stop::barrier ? divergence(warp[0], threads[0]) : divergence(threads[0], warp[0]);
     }
     if (threads.empty() || first == Stop::end) return Unit{};
     ++clock_.epoch;
   }
+}
+
+/// To the next barrier or the end, through all warp operations on the way.
+Result<Machine::Stop> Machine::runWarp(std::span<Thread> warp) {
+  for (;;) {
+    Stop first = Stop::end;
+    for (Thread& thread : warp) {
+      const Stop stop = resume(thread);
+      if (stop == Stop::fault) return describe(thread, *fault_);
+      if (&thread == warp.data()) first = stop;
+      if (stop != first || thread.pc != warp[0].pc)
+        return stop == Stop::end ? divergence(warp[0], thread) : divergence(thread, warp[0]);
+    }
+    if (first != Stop::meet) return first;
+    meet(warp, program_.code[warp[0].pc - 1]);
+  }
+}
+
+void Machine::meet(std::span<Thread> warp, const Inst& inst) {
+  const auto width = static_cast<size_t>(inst.step);
+  std::vector<Lane> now, next;
+  for (Thread& thread : warp) now.push_back(thread.registers[inst.a]);
+  next = now;
+  for (size_t step = 1; step < width; step *= 2, now = next)
+    for (size_t t = 0; t < warp.size(); ++t) {
+      const size_t fold = t ^ (width / 2 / step);
+      if (!inst.prefix)
+        next[t] = join(inst, now[t], now[fold]);
+      else if (t % width >= step)
+        next[t] = join(inst, now[t - step], now[t]);
+    }
+  for (size_t t = 0; t < warp.size(); ++t) warp[t].registers[inst.dst] = now[t];
 }
 
 void Machine::forgetLocals(Thread& thread) {
@@ -87,10 +120,23 @@ bool Machine::enterIteration(Thread& thread, const Inst& inst) {
   return enters;
 }
 
+bool Machine::withinReach(const Thread& thread, const Inst& inst) {
+  for (int l = 0; l < inst.lanes; ++l) {
+    const int64_t value = thread.registers[inst.dst + static_cast<uint32_t>(l)].i;
+    if (value > program_.reach || value < -program_.reach) return fault_ = Fault{Fault::Kind::reach, value}, false;
+  }
+  return true;
+}
+
 bool Machine::access(Thread& thread, const Inst& inst) {
   Memory& memory = localSizes_[inst.buffer] >= 0 ? thread.locals[inst.buffer] : memories_[inst.buffer];
   Lane* r = thread.registers.data();
   const Lane* mask = inst.c == Inst::kNone ? nullptr : r + inst.c;
+  if (inst.aligned && (!mask || std::any_of(mask, mask + inst.lanes, [](Lane on) { return on.i != 0; }))) {
+    const int64_t width = byteWidth(kernel_.buffers[inst.buffer].dtype),
+                  unit = std::min<int64_t>(inst.lanes * width, 16);
+    if (r[inst.b].i * width % unit != 0) return fault_ = Fault{Fault::Kind::misaligned, r[inst.b].i}, false;
+  }
   fault_ = inst.op == Op::load
                ? memory.load(r + inst.dst, r + inst.b, mask, inst.lanes, inst.gather, clock_, thread.number)
                : memory.store(r + inst.a, r + inst.b, mask, inst.lanes, inst.gather, clock_, thread.number);
@@ -104,6 +150,12 @@ Machine::Stop Machine::resume(Thread& thread) {
     const Inst& inst = program_.code[pc++];
     switch (inst.op) {
       case Op::compute: inst.compute(r, inst); break;
+      case Op::bounded:
+        inst.compute(r, inst);
+        if (withinReach(thread, inst)) break;
+        thread.pc = pc - 1;
+        return Stop::fault;
+      case Op::meet: thread.pc = pc; return Stop::meet;
       case Op::load:
       case Op::store:
         if (access(thread, inst)) break;
@@ -156,6 +208,12 @@ std::string Machine::where(const Thread& thread, uint32_t statement) const {
 
 Diagnostic Machine::describe(const Thread& thread, const Fault& fault) const {
   const Inst& inst = program_.code[thread.pc];
+  if (fault.kind == Fault::Kind::reach)
+    return {"T0407",
+            {},
+            fmt::format("an index of {}, beyond the kernel's reach of {}{}", fault.index, program_.reach,
+                        where(thread, inst.statement)),
+            "a reach covers every step of the arithmetic, not the last alone"};
   const Buffer& buffer = kernel_.buffers[inst.buffer];
   const Memory& memory = localSizes_[inst.buffer] >= 0 ? thread.locals[inst.buffer] : memories_[inst.buffer];
   const bool writes = inst.op == Op::store;
@@ -175,6 +233,12 @@ Diagnostic Machine::describe(const Thread& thread, const Fault& fault) const {
                                            : "write every element before it is read"};
     case Fault::Kind::duplicate:
       return {"T0403", {}, fmt::format("two lanes write {}{}", element, at), "a scatter's indices are distinct"};
+    case Fault::Kind::misaligned:
+      return {"T0406",
+              {},
+              fmt::format("{}{} lanes from {} on, which is not aligned{}", does, inst.lanes, element, at),
+              "an aligned access begins at a multiple of its lanes, or of as many as make 16 bytes"};
+    case Fault::Kind::reach:
     case Fault::Kind::race: break;
   }
   std::string other = fault.otherBlock              ? "a thread of another block"
@@ -198,9 +262,11 @@ Diagnostic Machine::divergence(const Thread& waiting, const Thread& other) const
   const bool ended = program_.code[other.pc].op == Op::end;
   return {"T0404",
           {},
-          fmt::format("thread {} waits at a barrier that thread {} never reaches: it {}{}", coordinates(waiting),
-                      coordinates(other), ended ? "has ended" : "waits at another", where(waiting, inst.statement)),
-          "keep barriers out of conditions and loops that threads of one block leave at different times"};
+          fmt::format("thread {} waits at a {} that thread {} never reaches: it {}{}", coordinates(waiting),
+                      inst.op == Op::meet ? "warp operation" : "barrier", coordinates(other),
+                      ended ? "has ended" : "waits at another", where(waiting, inst.statement)),
+          "keep barriers and warp operations out of conditions and loops that threads of one block leave at different "
+          "times"};
 }
 
 }  // namespace tokamak::kernel::simt

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "kernel/simt/memory.h"
@@ -24,11 +25,14 @@ class Machine {
   Result<> run();
 
  private:
-  enum class Stop : uint8_t { barrier, end, fault };
+  enum class Stop : uint8_t { barrier, meet, end, fault };
   Result<> runBlock(std::vector<Thread>& threads);
+  Result<Stop> runWarp(std::span<Thread> warp);
+  static void meet(std::span<Thread> warp, const Inst& inst);
   Stop resume(Thread& thread);
   bool enterIteration(Thread& thread, const Inst& inst);
   bool access(Thread& thread, const Inst& inst);
+  bool withinReach(const Thread& thread, const Inst& inst);
   Thread makeThread() const;
   void startBlock(std::vector<Thread>& threads, const std::array<int64_t, 6>& place);
   static void forgetLocals(Thread& thread);

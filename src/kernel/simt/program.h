@@ -17,6 +17,7 @@ using Compute = void (*)(Lane* registers, const Inst& inst);
 
 enum class Op : uint8_t {
   compute,  // inst.compute
+  bounded,  // the same, and no lane of the result goes beyond the kernel's reach
   load,
   store,          // of `buffer`: dst or a at index b, under mask c
   copy,           // dst = a
@@ -27,6 +28,7 @@ enum class Op : uint8_t {
   parallel_test,  // as loop_test; every iteration is a thread of its own, all have met when the loop is left
   pick,           // dst = a + step * the thread's place in `axis`; leaves to `target` unless it is < b
   leave_thread,   // the end of a thread loop
+  meet,           // of a warp: `dst` is its fold or prefix of `a` in groups of `step` threads
   barrier,
   end
 };
@@ -40,12 +42,14 @@ struct Inst {
   DType to = DType::i64;     // of a cast's result
   UnaryKind unary{};
   BinaryKind binary{};
-  uint8_t axis = 0;     // of pick: Binding - block_x
-  bool gather = false;  // load and store: an index a lane
+  uint8_t axis = 0;      // of pick: Binding - block_x
+  bool gather = false;   // load and store: an index a lane
+  bool aligned = false;  // load and store: the address is a multiple of the lanes' size, 16 bytes at most
+  bool prefix = false;   // of meet
   int lanes = 1;
   uint32_t dst = kNone, a = kNone, b = kNone, c = kNone;
   uint32_t buffer = 0, target = 0, statement = 0;
-  int64_t step = 1;  // of loops; the lane of an extract
+  int64_t step = 1;  // of loops; the lane of an extract; the width of a meet
   Compute compute = nullptr;
 };
 
@@ -67,6 +71,7 @@ struct Program {
   uint32_t registers = 0;                               // lanes in all
   std::array<int64_t, 6> extents = {1, 1, 1, 1, 1, 1};  // of the grid and a block: the longest loop bound to each axis
   bool gpu = false;
+  int64_t reach = 0;  // of `bounded`
 };
 
 /// Needs a verified kernel that outlives the program, and a value for each of its symbols.
@@ -74,5 +79,8 @@ Program translate(const Kernel& kernel, const DimBindings& symbols);
 
 /// Chosen by what the expression does and the type of its operands. Loads are none of these.
 Compute computeFor(const Kernel& kernel, const Expr& expr);
+
+/// One lane of a fold or prefix: x joined with y by inst.binary.
+Lane join(const Inst& inst, Lane x, Lane y);
 
 }  // namespace tokamak::kernel::simt

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernel/index_exprs.h"
 #include "kernel/operands.h"
 #include "kernel/simt/program.h"
 
@@ -15,7 +16,11 @@ class Translator {
       : kernel_(kernel),
         symbols_(symbols),
         registerOf_(kernel.exprCount(), Inst::kNone),
-        stampOf_(kernel.exprCount(), 0) {}
+        stampOf_(kernel.exprCount(), 0) {
+    if (!kernel.reach) return;
+    isIndex_ = indexExprs(kernel);
+    if (auto reach = kernel.reach->eval(symbols)) program_.reach = *reach;
+  }
 
   Program run() {
     for (const auto& variable : kernel_.variables) program_.variables.push_back(reserve(variable.type.lanes));
@@ -92,6 +97,7 @@ class Translator {
     store.a = value, store.b = index, store.c = mask;
     store.lanes = kernel_.type(s.value).lanes;
     store.gather = kernel_.type(s.index).lanes > 1;
+    store.aligned = s.aligned;
   }
 
   void statement(const If& s) {
@@ -192,7 +198,7 @@ class Translator {
   uint32_t instruction(ExprId id) {
     const Expr& e = kernel_.expr(id);
     Inst inst;
-    inst.op = Op::compute;
+    inst.op = !isIndex_.empty() && isIndex_[id.index] ? Op::bounded : Op::compute;
     inst.statement = statement_;
     inst.compute = computeFor(kernel_, e);
     inst.lanes = e.type.lanes;
@@ -211,10 +217,19 @@ class Translator {
                    inst.buffer = n.buffer.index;
                    inst.b = place(n.index), inst.c = n.mask ? place(n.mask) : Inst::kNone;
                    inst.gather = kernel_.type(n.index).lanes > 1;
+                   inst.aligned = n.aligned;
                  },
                  [&](const Splat& n) { operand(n.a); }, [&](const Ramp& n) { operand(n.base); },
                  [&](const Fold& n) { operand(n.a), inst.binary = n.kind, inst.lanes = kernel_.type(n.a).lanes; },
                  [&](const Prefix& n) { operand(n.a), inst.binary = n.kind; },
+                 [&](const WarpFold& n) {
+                   inst.op = Op::meet;
+                   operand(n.a), inst.binary = n.kind, inst.step = n.width;
+                 },
+                 [&](const WarpPrefix& n) {
+                   inst.op = Op::meet;
+                   operand(n.a), inst.binary = n.kind, inst.step = n.width, inst.prefix = true;
+                 },
                  [&](const Extract& n) { operand(n.a), inst.step = n.lane; },
                  [&](const Philox& n) { operand(n.seed), inst.b = place(n.offset), inst.c = place(n.index); },
                  [](const auto&) {}},
@@ -249,6 +264,7 @@ class Translator {
   Program program_;
   std::vector<uint32_t> registerOf_;  // by expression
   std::vector<uint32_t> stampOf_;     // by expression: the statement that has evaluated it
+  std::vector<bool> isIndex_;         // by expression, if the kernel has a reach
   std::vector<VarId> loops_;
   std::array<bool, 6> sized_ = {};
   uint32_t stamp_ = 0, statement_ = 0, temporaries_ = 0, mostTemporaries_ = 0;

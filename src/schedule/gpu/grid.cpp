@@ -1,0 +1,53 @@
+#include "schedule/gpu/grid.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tokamak::schedule::gpu {
+
+using kernel::Binding;
+
+Dim reachOf(const Lowering& l) {
+  Dim reach = elementCount(l.region.domain);
+  const auto cover = [&](const Dim& d) {
+    const auto a = reach.constant(), b = d.constant();
+    reach = a && b ? Dim(std::max(*a, *b)) : reach == d ? reach : Dim::max(reach, d);
+  };
+  for (ValueId v : l.region.inputs) cover(l.graph.type(v).elements());
+  for (ValueId v : l.region.outputs) cover(l.graph.type(v).elements());
+  for (ValueId v : l.region.nodes) {
+    const Node& node = l.graph.node(v);
+    if (std::holds_alternative<AdaptivePool>(node.op) || std::holds_alternative<Resize>(node.op))
+      for (size_t i = 0; i < node.type.rank(); ++i) cover(node.type.shape[i] * l.graph.type(node.operands[0]).shape[i]);
+    else
+      cover(node.type.elements());
+  }
+  return reach;
+}
+
+void overGrid(Lowering& l, const Dim& blocks, int threads, const Dim& slack,
+              const std::function<void(ExprId b, ExprId t)>& body) {
+  l.w.findAligned();
+  l.w.setReach(reachOf(l) + slack);
+  l.e.loop("b", l.w.i64(0), l.w.dim(blocks), 1, Binding::block_x, [&](ExprId b) {
+    l.e.loop("t", l.w.i64(0), l.w.i64(threads), 1, Binding::thread_x, [&](ExprId t) { body(b, t); });
+  });
+}
+
+int lanesFor(const Graph& graph, const Region& region) {
+  int64_t widest = 1;
+  const auto consider = [&](ValueId v) {
+    const TensorType& type = graph.type(v);
+    if (type.elements() == elementCount(region.domain)) widest = std::max<int64_t>(widest, byteWidth(type.dtype));
+  };
+  for (ValueId v : region.inputs) consider(v);
+  for (ValueId v : region.outputs) consider(v);
+  return static_cast<int>(kAccessBytes / widest);
+}
+
+int64_t powerIn(const Dim& extent, int64_t most) {
+  const auto n = extent.constant();
+  return n ? std::gcd(*n, most) : 1;
+}
+
+}  // namespace tokamak::schedule::gpu

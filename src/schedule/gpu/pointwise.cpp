@@ -1,0 +1,165 @@
+#include "schedule/gpu/pointwise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fusion/cost.h"
+#include "schedule/pointwise.h"
+
+namespace tokamak::schedule::gpu {
+
+using kernel::Binding;
+
+std::string Pointwise::Plan::str() const {
+  return fmt::format("{} threads, {} x {} lanes{}", threads, vectors, lanes, straddles ? " across rows" : "");
+}
+
+Decision Pointwise::accepts(const Graph& graph, const Region& region) const {
+  return schedule::Pointwise{}.accepts(graph, region);
+}
+
+static std::vector<LoopAxis> groupsOf(const Graph& graph, const Region& region) {
+  std::vector<bool> isLeaf(graph.size(), false);
+  for (ValueId v : region.inputs) isLeaf[v.index] = true;
+  return collapse(region.domain,
+                  mapAccesses(graph, region.domain, region.outputs, [&](ValueId v) { return isLeaf[v.index]; }));
+}
+
+Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const DimBindings& hints,
+                                const Device& device) const {
+  Plan plan;
+  const auto groups = groupsOf(graph, region);
+  if (groups.empty()) return {.threads = 1, .lanes = 1, .vectors = 1, .straddles = false};
+  plan.lanes = lanesFor(graph, region);
+  if (groups.size() > 1) {
+    const int64_t fits = powerIn(groups.back().extent, plan.lanes);
+    plan.straddles = fits * 2 < plan.lanes;  // half of a full access is as good as all of it
+    if (!plan.straddles) plan.lanes = static_cast<int>(fits);
+  }
+  // About 64 bytes of loads in flight a thread, fewer where much is computed and registers run short.
+  int64_t loaded = 0;
+  for (ValueId v : region.inputs)
+    if (graph.type(v).elements() == elementCount(region.domain)) loaded += byteWidth(graph.type(v).dtype) * plan.lanes;
+  const int64_t weight = regionWeight(graph, region);
+  plan.vectors = static_cast<int>(std::clamp<int64_t>(64 / std::max<int64_t>(loaded, 16), 1, 4));
+  while (plan.vectors > 1 && weight * plan.vectors * plan.lanes > 2048) plan.vectors /= 2;
+  // Small tensors are spread over all multiprocessors first.
+  const double total = likely(elementCount(region.domain), hints);
+  const double enough = 2.0 * device.gpu->multiprocessors;
+  const auto blocks = [&] { return total / (double(plan.threads) * plan.lanes * plan.vectors); };
+  while (plan.vectors > 1 && blocks() < enough) plan.vectors /= 2;
+  while (plan.threads > 64 && blocks() < enough) plan.threads /= 2;
+  return plan;
+}
+
+namespace {
+
+/// Places of a flat run over the domain.
+class FlatPlaces {
+ public:
+  FlatPlaces(Lowering& l, std::vector<LoopAxis> groups) : l_(l), groups_(std::move(groups)) {
+    for (const LoopAxis& g : groups_) extents_.push_back(g.extent);
+  }
+
+  /// The place of `lanes` elements from flat element `f` on, all within one row of the last group.
+  At within(ExprId f, int lanes) {
+    IndexMath m(l_.w, lanes);
+    const Index flat{f, lanes > 1, l_.w.multipleOf(f), {}};
+    return at(m, flat, unflatten(m, flat, extents_), lanes);
+  }
+
+  /// The same for lanes that may run on into the next row. A row has at least as many elements as there are lanes.
+  At across(ExprId f, int lanes) {
+    Writer& w = l_.w;
+    IndexMath m(w, lanes);
+    auto index = unflatten(IndexMath(w, 1), {f, 0, 1, {}}, extents_);
+    ExprId carry;
+    for (size_t g = groups_.size(); g-- > 0;) {
+      ExprId i = w.splat(w.let("i", index[g].base), lanes);
+      i = g + 1 == groups_.size() ? w.ramp(index[g].base, lanes)
+                                  : w.add(i, w.select(carry, w.imm(Scalar::of(int64_t{1}), DType::i64, lanes),
+                                                      w.imm(Scalar::of(int64_t{0}), DType::i64, lanes)));
+      if (g == 0) {
+        index[g] = m.fromExpr(w.let("i", i));
+        break;
+      }
+      const ExprId extent = w.splat(w.dim(extents_[g]), lanes);
+      carry = w.let("over", w.binary(BinaryKind::ge, i, extent));
+      index[g] = m.fromExpr(w.let("i", w.select(carry, w.sub(i, extent), i)));
+    }
+    return at(m, {f, 1, w.multipleOf(f), {}}, index, lanes);
+  }
+
+ private:
+  At at(IndexMath m, const Index& flat, const std::vector<Index>& index, int lanes) {
+    At out{domainIndex(m, l_.region.domain.size(), groups_, index), lanes, {}, {}};
+    l_.e.setFlat(l_.region.domain, out.index, flat);
+    return out;
+  }
+
+  Lowering& l_;
+  std::vector<LoopAxis> groups_;
+  std::vector<Dim> extents_;
+};
+
+/// Values first, stores after them.
+void storeAll(Lowering& l, const std::vector<At>& places) {
+  for (const At& at : places)
+    for (ValueId v : l.region.outputs) l.e.value(v, at);
+  for (const At& at : places)
+    for (ValueId v : l.region.outputs) l.store(v, at);
+}
+
+}  // namespace
+
+Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan& plan,
+                           const std::string& kernelName) const {
+  Lowering l(graph, region, kernelName);
+  Writer& w = l.w;
+  const auto groups = groupsOf(graph, region);
+  FlatPlaces places(l, groups);
+  const Dim total = elementCount(region.domain);
+  const auto known = total.constant();
+  const int64_t tile = int64_t{plan.threads} * plan.lanes * plan.vectors, step = int64_t{plan.threads} * plan.lanes;
+  if (groups.empty()) {
+    overGrid(l, 1, 1, 1 << 16, [&](ExprId, ExprId) {
+      storeAll(l, {At{domainIndex(IndexMath(w, 1), region.domain.size(), {}, {}), 1, {}, {}}});
+    });
+    return std::move(l).finish(std::string(name), plan.str());
+  }
+  overGrid(l, Dim::ceilDiv(total, tile), plan.threads, tile + (1 << 16), [&](ExprId b, ExprId t) {
+    const ExprId first = w.let("first", w.add(w.mul(b, w.i64(tile)), w.mul(t, w.i64(plan.lanes))));
+    const auto vectorAt = [&](ExprId f, bool across) {
+      return across ? places.across(f, plan.lanes) : places.within(f, plan.lanes);
+    };
+    const auto written = [&](bool across) {
+      const auto all = [&, across] {
+        std::vector<At> at;
+        for (int v = 0; v < plan.vectors; ++v)
+          at.push_back(vectorAt(w.let("f", w.add(first, w.i64(v * step))), across));
+        storeAll(l, at);
+      };
+      const auto some = [&, across] {  // of the last tile
+        const ExprId end =
+            w.let("end", w.binary(BinaryKind::min, w.mul(w.add(b, w.i64(1)), w.i64(tile)), w.dim(total)));
+        l.e.loop("f", first, end, step, Binding::serial, [&](ExprId f) {
+          const auto elements = [&] {
+            l.e.loop("e", f, w.dim(total), 1, Binding::serial, [&](ExprId e) { storeAll(l, {places.within(e, 1)}); });
+          };
+          const ExprId whole = w.binary(BinaryKind::le, w.add(f, w.i64(plan.lanes)), w.dim(total));
+          w.when(known && *known % plan.lanes == 0 ? w.boolean(true) : whole,
+                 l.e.scoped([&] { storeAll(l, {vectorAt(f, across)}); }), elements);
+        });
+      };
+      const ExprId inside = w.binary(BinaryKind::le, w.mul(w.add(b, w.i64(1)), w.i64(tile)), w.dim(total));
+      w.when(known && *known % tile == 0 ? w.boolean(true) : inside, l.e.scoped(all), l.e.scoped(some));
+    };
+    if (!plan.straddles) return written(false);
+    const ExprId longRows = w.binary(BinaryKind::ge, w.dim(groups.back().extent), w.i64(plan.lanes));
+    w.when(longRows, l.e.scoped([&] { written(true); }), l.e.scoped([&] { written(false); }));
+  });
+  return std::move(l).finish(std::string(name), plan.str());
+}
+
+}  // namespace tokamak::schedule::gpu

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "schedule/gpu/grid.h"
+
+namespace tokamak::schedule::gpu {
+
+/// One pass over the domain in its own order. A block takes a tile of consecutive elements, a thread some vectors of
+/// it, a block's width apart, all of whose values are computed before the first is stored: so their loads are in flight
+/// together. Vectors lie where memory has its 16-byte borders, also where that makes them run over the end of a row.
+struct Pointwise {
+  static constexpr std::string_view name = "pointwise";
+  struct Plan {
+    int threads = 256;
+    int lanes = 4;           // of a vector
+    int vectors = 4;         // a thread
+    bool straddles = false;  // a vector may cross from one row to the next
+    std::string str() const;
+  };
+
+  Decision accepts(const Graph& graph, const Region& region) const;
+  Plan plan(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device) const;
+  Scheduled lower(const Graph& graph, const Region& region, const Plan& plan, const std::string& kernelName) const;
+};
+
+}  // namespace tokamak::schedule::gpu
