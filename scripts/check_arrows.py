@@ -22,7 +22,7 @@ ARROWS: dict[str, list[str]] = {
     "codegen/cuda": ["kernel"],
     "library": ["support"],
     "runtime": ["support"],
-    "sparse": ["support"],
+    "sparse": ["support", "sparse/stream"],
     "sparse/stream": ["support"],
     "sim": ["sparse/stream"],
     "driver": ["passes", "schedule", "codegen/llvm", "library", "runtime", "sparse", "sim"],

@@ -11,7 +11,7 @@ namespace {
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
 bool isWordStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool isWordPart(char c) { return isWordStart(c) || isDigit(c) || c == '\''; }
+bool isWordPart(char c) { return isWordStart(c) || isDigit(c); }
 
 /// The length of the number at `at`: digits, a fraction, an exponent.
 size_t numberLength(std::string_view s, size_t at) {
@@ -68,7 +68,7 @@ Result<Cursor> Cursor::over(std::string_view source, std::string_view file) {
       return Diagnostic{"T0920",
                         {out.file_, line, column},
                         fmt::format("unexpected character {}", shown),
-                        "programs are ASCII: names are letters, digits, _ and '; comments start with //"};
+                        "programs are ASCII: names are letters, digits and _; comments start with //"};
     }
     out.tokens_.push_back({kind, source.substr(at, length), line, column});
     at += length;

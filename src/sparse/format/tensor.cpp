@@ -157,8 +157,11 @@ Entries unpack(const Tensor& tensor) {
 Tensor convert(const Tensor& tensor, const Format& format) {
   if (format == tensor.format) return tensor;
   Entries entries = unpack(tensor);
-  const bool padded = std::any_of(tensor.format.levels.begin(), tensor.format.levels.end(),
-                                  [](const Level& level) { return level.kind == LevelKind::dense; });
+  // Only a last level that is dense stores zeros that nobody gave.
+  const auto lastIsDense = [](const Format& f) {
+    return !f.levels.empty() && f.levels.back().kind == LevelKind::dense;
+  };
+  const bool padded = lastIsDense(tensor.format) && !lastIsDense(format);
   if (padded) {
     Entries kept{entries.shape, {}, {}};
     const int rank = entries.rank();

@@ -55,6 +55,10 @@ StreamId Builder::alu(AluOp op, std::vector<StreamId> operands) {
   return add(Alu{op, {}, false}, std::move(operands), {StreamKind::val})[0];
 }
 
+StreamId Builder::aluScalar(AluOp op, std::vector<StreamId> operands, double scalar) {
+  return add(Alu{op, scalar, false}, std::move(operands), {StreamKind::val})[0];
+}
+
 StreamId Builder::aluScalar(AluOp op, StreamId operand, double scalar) {
   return add(Alu{op, scalar, false}, {operand}, {StreamKind::val})[0];
 }

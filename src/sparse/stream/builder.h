@@ -46,8 +46,9 @@ class Builder {
   Located locate(std::string tensor, int level, StreamId crd, StreamId ref, StreamId parent = {});
   StreamId array(std::string tensor, StreamId ref);
   StreamId alu(AluOp op, std::vector<StreamId> operands);
-  StreamId aluScalar(AluOp op, StreamId operand, double scalar);       // operand op scalar
-  StreamId aluScalarFirst(AluOp op, double scalar, StreamId operand);  // scalar op operand
+  StreamId aluScalar(AluOp op, std::vector<StreamId> operands, double scalar);  // the scalar is the last operand
+  StreamId aluScalar(AluOp op, StreamId operand, double scalar);                // operand op scalar
+  StreamId aluScalarFirst(AluOp op, double scalar, StreamId operand);           // scalar op operand
   StreamId reduce(FoldOp op, StreamId val, std::optional<double> init = {});
   /// `outer` outermost first: the first is folded.
   Accumulated spacc(FoldOp op, const std::vector<StreamId>& outer, StreamId inner, StreamId val);

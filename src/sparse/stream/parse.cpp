@@ -200,9 +200,7 @@ class Parser {
   Result<Block> reduce() {
     Reduce reduce;
     TK_TRY(reduce.op, word<FoldOp>("a fold"));
-    if (take("from")) {
-      TK_TRY(reduce.init, number("a number"));
-    }
+    if (take("from")) { TK_TRY(reduce.init, number("a number")); }
     return Block(reduce);
   }
 

@@ -1,4 +1,4 @@
-#include "runtime/npy.h"
+#include "support/npy.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-namespace tokamak::runtime {
+namespace tokamak {
 
 namespace {
 
@@ -332,4 +332,4 @@ Result<> writeNpy(const std::string& path, const Array& array) {
   return writeNpy(path, array.dtype(), array.shape(), array.data());
 }
 
-}  // namespace tokamak::runtime
+}  // namespace tokamak

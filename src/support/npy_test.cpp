@@ -1,4 +1,4 @@
-#include "runtime/npy.h"
+#include "support/npy.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <limits>
 
-namespace tokamak::runtime {
+namespace tokamak {
 namespace {
 
 struct TempFolder {
@@ -142,4 +142,4 @@ TEST(Npy, FilesThatCannotBeOpened) {
 }
 
 }  // namespace
-}  // namespace tokamak::runtime
+}  // namespace tokamak

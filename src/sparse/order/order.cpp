@@ -1,0 +1,175 @@
+#include "sparse/order/order.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "sparse/table/build.h"
+
+namespace tokamak::sparse {
+
+namespace {
+
+/// The accesses and variables of a region, each once, in order of appearance.
+struct Uses {
+  std::vector<ExprId> accesses;
+  std::vector<VarId> vars;
+};
+
+void addVar(Uses& out, VarId v) {
+  if (std::find(out.vars.begin(), out.vars.end(), v) == out.vars.end()) out.vars.push_back(v);
+}
+
+void collect(const Program& program, ExprId id, std::vector<bool>& seen, Uses& out) {
+  if (seen[id.index]) return;
+  seen[id.index] = true;
+  const Expr& e = program.expr(id);
+  for (const VarId v : e.vars) addVar(out, v);
+  if (e.kind == ExprKind::access) out.accesses.push_back(id);
+  for (const ExprId arg : e.args) collect(program, arg, seen, out);
+}
+
+Uses usesOf(const Program& program) {
+  Uses out;
+  std::vector<bool> seen(program.exprCount(), false);
+  for (const Statement& s : program.statements()) {
+    for (const VarId v : s.vars) addVar(out, v);
+    collect(program, s.value, seen, out);
+  }
+  return out;
+}
+
+Format ownFormat(const Program& program, ExprId access) {
+  const TensorDecl& decl = program.tensor(program.expr(access).tensor);
+  return walkedFormat(decl.format.value_or(Format::dense(static_cast<int>(decl.dims.size()))));
+}
+
+/// Whether `to` can be reached from `from` along the edges.
+bool reaches(const std::vector<OrderEdge>& edges, VarId from, VarId to, std::vector<VarId>& seen) {
+  if (from == to) return true;
+  if (std::find(seen.begin(), seen.end(), from) != seen.end()) return false;
+  seen.push_back(from);
+  return std::any_of(edges.begin(), edges.end(),
+                     [&](const OrderEdge& e) { return e.before == from && reaches(edges, e.after, to, seen); });
+}
+
+std::vector<OrderEdge> edgesOf(const Program& program, ExprId access) {
+  std::vector<OrderEdge> out;
+  const Format format = ownFormat(program, access);
+  const std::vector<VarId>& vars = program.expr(access).vars;
+  for (size_t l = 1; l < format.levels.size(); ++l)
+    out.push_back({vars[static_cast<size_t>(format.levels[l - 1].axis)],
+                   vars[static_cast<size_t>(format.levels[l].axis)], access});
+  return out;
+}
+
+bool closesCycle(const std::vector<OrderEdge>& edges, const std::vector<OrderEdge>& more) {
+  return std::any_of(more.begin(), more.end(), [&](const OrderEdge& e) {
+    std::vector<VarId> seen;
+    return reaches(edges, e.after, e.before, seen);
+  });
+}
+
+Result<std::vector<OrderEdge>> wishedEdges(const Program& program, const Uses& uses,
+                                           const std::vector<std::string>& wished) {
+  std::vector<OrderEdge> out;
+  VarId previous;
+  for (const std::string& name : wished) {
+    const auto found =
+        std::find_if(uses.vars.begin(), uses.vars.end(), [&](VarId v) { return program.var(v).name == name; });
+    if (found == uses.vars.end()) {
+      std::vector<std::string_view> names;
+      for (const VarId v : uses.vars) names.push_back(program.var(v).name);
+      return Diagnostic{"T0970",
+                        {},
+                        fmt::format("{} is no index variable of the region", name),
+                        fmt::format("its variables are {}", fmt::join(names, ", "))};
+    }
+    if (previous && previous == *found)
+      return Diagnostic{"T0970", {}, fmt::format("{} comes twice in the order", name), "name each variable once"};
+    if (previous) out.push_back({previous, *found, {}});
+    previous = *found;
+  }
+  for (const OrderEdge& e : out) {
+    std::vector<VarId> seen;
+    if (reaches(out, e.after, e.before, seen))
+      return Diagnostic{"T0970",
+                        {},
+                        fmt::format("{} comes twice in the order", program.var(e.before).name),
+                        "name each variable once"};
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<OrderProblem> orderProblem(const Region& region, const std::vector<std::string>& wished,
+                                  const std::function<double(TensorId)>& bytes) {
+  const Program& program = region.program;
+  Uses uses = usesOf(program);
+  OrderProblem out{uses.vars, {}, {}};
+  TK_TRY(out.edges, wishedEdges(program, uses, wished));
+  std::stable_sort(uses.accesses.begin(), uses.accesses.end(),
+                   [&](ExprId a, ExprId b) { return bytes(program.expr(a).tensor) > bytes(program.expr(b).tensor); });
+  for (const ExprId access : uses.accesses) {
+    const std::vector<OrderEdge> more = edgesOf(program, access);
+    std::vector<OrderEdge> with = out.edges;
+    bool fits = true;
+    for (const OrderEdge& e : more) {
+      fits = fits && !closesCycle(with, {e});
+      with.push_back(e);
+    }
+    if (fits)
+      out.edges = std::move(with);
+    else
+      out.copied.push_back(access);
+  }
+  return out;
+}
+
+namespace {
+
+/// Depth first over what may come next. False: the visitor has had enough.
+bool extend(const OrderProblem& problem, std::vector<VarId>& prefix,
+            const std::function<bool(const std::vector<VarId>&)>& visit) {
+  if (prefix.size() == problem.vars.size()) return visit(prefix);
+  const auto placed = [&](VarId v) { return std::find(prefix.begin(), prefix.end(), v) != prefix.end(); };
+  for (const VarId v : problem.vars) {
+    if (placed(v)) continue;
+    const bool waits = std::any_of(problem.edges.begin(), problem.edges.end(),
+                                   [&](const OrderEdge& e) { return e.after == v && !placed(e.before); });
+    if (waits) continue;
+    prefix.push_back(v);
+    if (!extend(problem, prefix, visit)) return false;
+    prefix.pop_back();
+  }
+  return true;
+}
+
+}  // namespace
+
+void OrderProblem::forEachOrder(const std::function<bool(const std::vector<VarId>&)>& visit) const {
+  std::vector<VarId> prefix;
+  extend(*this, prefix, visit);
+}
+
+std::map<ExprId, Format> copiedViews(const Region& region, const OrderProblem& problem,
+                                     const std::vector<VarId>& order) {
+  std::map<ExprId, Format> out;
+  for (const ExprId access : problem.copied) {
+    const std::vector<VarId>& vars = region.program.expr(access).vars;
+    Format format = ownFormat(region.program, access);
+    std::vector<int> axes;
+    for (const Level& level : format.levels) axes.push_back(level.axis);
+    const auto place = [&](int axis) {
+      return std::find(order.begin(), order.end(), vars[static_cast<size_t>(axis)]) - order.begin();
+    };
+    std::sort(axes.begin(), axes.end(), [&](int a, int b) { return place(a) < place(b); });
+    for (size_t l = 0; l < axes.size(); ++l) format.levels[l].axis = axes[l];
+    out[access] = format;
+  }
+  return out;
+}
+
+}  // namespace tokamak::sparse

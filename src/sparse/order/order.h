@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sparse/table/region.h"
+
+namespace tokamak::sparse {
+
+/// `before` must be an outer loop of `after`, because an access is stored so.
+struct OrderEdge {
+  VarId before, after;
+  ExprId access;  // of the region's program; invalid: a user's wish
+};
+
+/// What the storage of a region's operands asks of the order of its variables. Where that is contradictory, the
+/// smallest operands are read from a permuted copy, so that the rest has an order.
+struct OrderProblem {
+  std::vector<VarId> vars;  // all, as they come first in the statements
+  std::vector<OrderEdge> edges;
+  std::vector<ExprId> copied;  // accesses that need a permuted copy
+
+  /// Calls `visit` with each order that keeps to the edges, one at a time, until it returns false: depth first, in the
+  /// order of `vars` where there is a choice.
+  void forEachOrder(const std::function<bool(const std::vector<VarId>&)>& visit) const;
+};
+
+/// `bytes` gives the size of a tensor of the region's program. Edges of `wished` (outermost first) come before all
+/// others, so storage that contradicts them is copied. T0970 where a wished variable is none of the region's.
+Result<OrderProblem> orderProblem(const Region& region, const std::vector<std::string>& wished,
+                                  const std::function<double(TensorId)>& bytes);
+
+/// The formats in which the copied accesses are read under an order: the same kinds of levels, axes as they come in it.
+std::map<ExprId, Format> copiedViews(const Region& region, const OrderProblem& problem,
+                                     const std::vector<VarId>& order);
+
+}  // namespace tokamak::sparse

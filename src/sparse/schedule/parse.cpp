@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "sparse/schedule/schedule.h"
+
+namespace tokamak::sparse {
+
+namespace {
+
+class ScheduleParser {
+ public:
+  ScheduleParser(Cursor& cursor, const Program& program) : cursor_(cursor), program_(program) {}
+
+  Result<std::vector<Schedule>> run() {
+    std::vector<Schedule> out;
+    while (!cursor_.atEnd()) {
+      if (!cursor_.at("schedule"))
+        return cursor_.expected("'schedule'", "schedules stand behind the program: schedule NAME { ... }");
+      TK_TRY(Schedule schedule, one());
+      for (const Schedule& other : out)
+        if (other.name == schedule.name)
+          return Diagnostic{"T0973", schedule.location, fmt::format("two schedules are called {}", schedule.name),
+                            "name one of them otherwise"};
+      out.push_back(std::move(schedule));
+    }
+    return out;
+  }
+
+ private:
+  Result<Schedule> one() {
+    Schedule out;
+    cursor_.next();
+    TK_TRY(const Token name, cursor_.word("a name", "write schedule NAME { ... }"));
+    out.name = name.text;
+    out.location = cursor_.place(name);
+    TK_RETURN_IF_ERROR(cursor_.expect("{", "write schedule NAME { ... }"));
+    while (!cursor_.take("}")) {
+      const Token word = cursor_.peek();
+      if (cursor_.take("fuse"))
+        TK_RETURN_IF_ERROR(fuse(out, word));
+      else if (cursor_.take("format"))
+        TK_RETURN_IF_ERROR(format(out));
+      else if (cursor_.take("spill"))
+        TK_RETURN_IF_ERROR(tensors(out.spill));
+      else if (cursor_.take("algebra")) {
+        if (!cursor_.at("on") && !cursor_.at("off")) return cursor_.expected("on or off", "write algebra off");
+        out.algebra = cursor_.next().text == "on";
+      } else
+        return cursor_.expected("fuse, format, spill, algebra or '}'",
+                                "a schedule says what is fused: fuse {T, Y} { order i, k }");
+    }
+    return out;
+  }
+
+  Result<Token> tensor() {
+    TK_TRY(const Token name, cursor_.word("a tensor", "name a tensor of the program"));
+    if (program_.findTensor(name.text)) return name;
+    std::vector<std::string> names;
+    for (const TensorDecl& decl : program_.tensors()) names.push_back(decl.name);
+    const std::string guess = didYouMean(name.text, names);
+    return cursor_.fail("T0974", name, fmt::format("there is no tensor {}", name.text),
+                        guess.empty() ? "name a tensor of the program" : guess);
+  }
+
+  Result<> tensors(std::vector<std::string>& out) {
+    do {
+      TK_TRY(const Token name, tensor());
+      out.emplace_back(name.text);
+    } while (cursor_.take(","));
+    return Unit{};
+  }
+
+  Result<> fuse(Schedule& out, const Token& word) {
+    RegionSchedule region;
+    region.location = cursor_.place(word);
+    if (cursor_.take("auto")) {
+      out.fuse = Schedule::Fuse::automatic;
+      return Unit{};
+    }
+    if (cursor_.take("all")) {
+      out.fuse = Schedule::Fuse::all;
+    } else {
+      TK_RETURN_IF_ERROR(cursor_.expect("{", "write fuse {T, Y}, fuse all or fuse auto"));
+      TK_RETURN_IF_ERROR(tensors(region.tensors));
+      TK_RETURN_IF_ERROR(cursor_.expect("}", "close the list of tensors"));
+    }
+    if (cursor_.take("{")) TK_RETURN_IF_ERROR(details(region));
+    out.regions.push_back(std::move(region));
+    return Unit{};
+  }
+
+  Result<> details(RegionSchedule& region) {
+    while (!cursor_.take("}")) {
+      if (cursor_.take("order")) {
+        do {
+          TK_TRY(const Token var, cursor_.word("an index variable", "write order i, k, j"));
+          region.order.emplace_back(var.text);
+        } while (cursor_.take(","));
+      } else if (cursor_.take("parallel")) {
+        do {
+          TK_TRY(const Token var, cursor_.word("an index variable", "write parallel i 4"));
+          TK_TRY(const int64_t lanes, cursor_.integer(1, "say how many lanes: parallel i 4"));
+          if (lanes > 1024)
+            return cursor_.fail("T0972", var, fmt::format("{} lanes are more than 1024", lanes), "use fewer");
+          region.parallel.emplace_back(var.text, static_cast<int>(lanes));
+        } while (cursor_.take(","));
+      } else if (cursor_.take("iterate")) {
+        TK_RETURN_IF_ERROR(tensors(region.iterate));
+      } else {
+        return cursor_.expected("order, parallel, iterate or '}'", "write order i, k  parallel i 4  iterate X");
+      }
+    }
+    return Unit{};
+  }
+
+  Result<> format(Schedule& out) {
+    TK_TRY(const Token name, tensor());
+    const TensorDecl& decl = program_.tensor(program_.findTensor(name.text));
+    TK_TRY(Format format, parseFormat(cursor_, static_cast<int>(decl.dims.size())));
+    out.formats.emplace_back(name.text, std::move(format));
+    return Unit{};
+  }
+
+  Cursor& cursor_;
+  const Program& program_;
+};
+
+}  // namespace
+
+const Schedule* Source::find(std::string_view name) const {
+  const auto found =
+      std::find_if(schedules.begin(), schedules.end(), [&](const Schedule& s) { return s.name == name; });
+  return found == schedules.end() ? nullptr : &*found;
+}
+
+Result<Source> parseSource(std::string_view text, std::string_view file) {
+  TK_TRY(Cursor cursor, Cursor::over(text, file));
+  Source out;
+  TK_TRY(out.program, parseProgram(cursor));
+  TK_TRY(out.schedules, ScheduleParser(cursor, out.program).run());
+  return out;
+}
+
+Result<std::vector<Schedule>> parseSchedules(std::string_view text, const Program& program, std::string_view file) {
+  TK_TRY(Cursor cursor, Cursor::over(text, file));
+  return ScheduleParser(cursor, program).run();
+}
+
+std::string print(const Schedule& schedule) {
+  std::string out = fmt::format("schedule {} {{\n", schedule.name);
+  if (schedule.fuse == Schedule::Fuse::automatic) out += "  fuse auto\n";
+  if (schedule.fuse == Schedule::Fuse::all && schedule.regions.empty()) out += "  fuse all\n";
+  for (const RegionSchedule& region : schedule.regions) {
+    out += region.tensors.empty() ? "  fuse all" : fmt::format("  fuse {{{}}}", fmt::join(region.tensors, ", "));
+    std::vector<std::string> details;
+    if (!region.order.empty()) details.push_back(fmt::format("order {}", fmt::join(region.order, ", ")));
+    std::vector<std::string> lanes;
+    for (const auto& [var, count] : region.parallel) lanes.push_back(fmt::format("{} {}", var, count));
+    if (!lanes.empty()) details.push_back(fmt::format("parallel {}", fmt::join(lanes, ", ")));
+    if (!region.iterate.empty()) details.push_back(fmt::format("iterate {}", fmt::join(region.iterate, ", ")));
+    out += details.empty() ? "\n" : fmt::format(" {{ {} }}\n", fmt::join(details, "  "));
+  }
+  for (const auto& [tensor, format] : schedule.formats) out += fmt::format("  format {} {}\n", tensor, format.str());
+  if (!schedule.spill.empty()) out += fmt::format("  spill {}\n", fmt::join(schedule.spill, ", "));
+  if (!schedule.algebra) out += "  algebra off\n";
+  return out + "}\n";
+}
+
+std::string print(const Source& source) {
+  std::string out = print(source.program);
+  for (const Schedule& schedule : source.schedules) out += "\n" + print(schedule);
+  return out;
+}
+
+}  // namespace tokamak::sparse

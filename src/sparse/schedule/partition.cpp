@@ -1,0 +1,137 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "sparse/schedule/schedule.h"
+
+namespace tokamak::sparse {
+
+namespace {
+
+void collectTensors(const Program& program, ExprId id, std::vector<bool>& seen, std::vector<TensorId>& out) {
+  if (seen[id.index]) return;
+  seen[id.index] = true;
+  const Expr& e = program.expr(id);
+  if (e.kind == ExprKind::access) out.push_back(e.tensor);
+  for (const ExprId arg : e.args) collectTensors(program, arg, seen, out);
+}
+
+/// For each statement, the statements whose results it reads.
+std::vector<std::vector<size_t>> dependences(const Program& program) {
+  std::vector<int64_t> statementOf(program.tensors().size(), -1);
+  std::vector<std::vector<size_t>> out;
+  std::vector<bool> seen(program.exprCount(), false);
+  for (size_t s = 0; s < program.statements().size(); ++s) {
+    std::vector<TensorId> tensors;
+    std::fill(seen.begin(), seen.end(), false);
+    collectTensors(program, program.statements()[s].value, seen, tensors);
+    out.emplace_back();
+    for (const TensorId t : tensors)
+      if (statementOf[t.index] >= 0) out.back().push_back(static_cast<size_t>(statementOf[t.index]));
+    statementOf[program.statements()[s].tensor.index] = static_cast<int64_t>(s);
+  }
+  return out;
+}
+
+class Partitioner {
+ public:
+  Partitioner(const Program& program, const Schedule& schedule)
+      : program_(program), schedule_(schedule), home_(program.statements().size(), -1) {}
+
+  Result<Partition> run() {
+    TK_RETURN_IF_ERROR(assign());
+    for (size_t s = 0; s < home_.size(); ++s)
+      if (home_[s] < 0) {
+        home_[s] = static_cast<int64_t>(schedules_.size());
+        schedules_.push_back(nullptr);
+      }
+    return arrange();
+  }
+
+ private:
+  Result<> assign() {
+    if (schedule_.fuse == Schedule::Fuse::all) {
+      schedules_.push_back(schedule_.regions.empty() ? nullptr : &schedule_.regions[0]);
+      std::fill(home_.begin(), home_.end(), 0);
+      return Unit{};
+    }
+    for (const RegionSchedule& region : schedule_.regions) {
+      for (const std::string& name : region.tensors) {
+        const TensorId tensor = program_.findTensor(name);
+        const auto found = std::find_if(program_.statements().begin(), program_.statements().end(),
+                                        [&](const Statement& s) { return s.tensor == tensor; });
+        if (found == program_.statements().end())
+          return Diagnostic{"T0974", region.location, fmt::format("{} is no result of the program", name),
+                            "fuse takes the tensors on the left of statements"};
+        int64_t& home = home_[static_cast<size_t>(found - program_.statements().begin())];
+        if (home >= 0)
+          return Diagnostic{"T0974", region.location, fmt::format("{} is fused in two regions", name),
+                            "name it in one of them"};
+        home = static_cast<int64_t>(schedules_.size());
+      }
+      schedules_.push_back(&region);
+    }
+    return Unit{};
+  }
+
+  /// Regions so that what one reads comes before; the earliest statement first where there is a choice.
+  Result<Partition> arrange() {
+    const size_t count = schedules_.size();
+    std::vector<std::vector<size_t>> members(count);
+    for (size_t s = 0; s < home_.size(); ++s) members[static_cast<size_t>(home_[s])].push_back(s);
+    std::vector<std::vector<size_t>> readers(count);
+    std::vector<size_t> waits(count, 0);
+    const auto reads = dependences(program_);
+    for (size_t s = 0; s < home_.size(); ++s)
+      for (const size_t from : reads[s]) {
+        const auto a = static_cast<size_t>(home_[from]), b = static_cast<size_t>(home_[s]);
+        if (a == b) continue;
+        readers[a].push_back(b);
+        ++waits[b];
+      }
+    Partition out;
+    std::vector<std::pair<size_t, size_t>> ready;  // first statement, region
+    for (size_t r = 0; r < count; ++r)
+      if (waits[r] == 0 && !members[r].empty()) ready.emplace_back(members[r][0], r);
+    while (!ready.empty()) {
+      const auto next = std::min_element(ready.begin(), ready.end());
+      const size_t r = next->second;
+      ready.erase(next);
+      out.regions.push_back(members[r]);
+      out.schedules.push_back(schedules_[r]);
+      for (const size_t reader : readers[r])
+        if (--waits[reader] == 0) ready.emplace_back(members[reader][0], reader);
+    }
+    if (out.regions.size() == count) return out;
+    return Diagnostic{
+        "T0975", schedule_.location,
+        fmt::format("regions of schedule {} wait for each other: {}", schedule_.name, stuck(members, waits)),
+        "a region may not need a result that needs one of its own; fuse what lies between as well"};
+  }
+
+  std::string stuck(const std::vector<std::vector<size_t>>& members, const std::vector<size_t>& waits) const {
+    std::vector<std::string> out;
+    for (size_t r = 0; r < members.size(); ++r) {
+      if (waits[r] == 0) continue;
+      std::vector<std::string> names;
+      for (const size_t s : members[r]) names.push_back(program_.tensor(program_.statements()[s].tensor).name);
+      out.push_back(fmt::format("{{{}}}", fmt::join(names, ", ")));
+    }
+    return fmt::format("{}", fmt::join(out, ", "));
+  }
+
+  const Program& program_;
+  const Schedule& schedule_;
+  std::vector<int64_t> home_;  // of each statement
+  std::vector<const RegionSchedule*> schedules_;
+};
+
+}  // namespace
+
+Result<Partition> partition(const Program& program, const Schedule& schedule) {
+  return Partitioner(program, schedule).run();
+}
+
+}  // namespace tokamak::sparse

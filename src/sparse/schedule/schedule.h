@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sparse/einsum/program.h"
+#include "sparse/einsum/syntax.h"
+
+namespace tokamak::sparse {
+
+/// How one region runs. Variables are named as in the region's fused program (`tokamak sparse explain` lists them).
+struct RegionSchedule {
+  std::vector<std::string> tensors;  // whose statements are fused
+  std::vector<std::string> order;    // outermost first; variables that are not named are placed by the compiler
+  std::vector<std::pair<std::string, int>> parallel;
+  std::vector<std::string> iterate;  // tensors whose dense levels are walked, not located
+  Location location;
+};
+
+/// What runs together and how. It stands in the program's file or in one of its own:
+///
+///   schedule layers {
+///     fuse {T, Y} { order i, k, h  parallel i 4, k 2  iterate X }
+///     fuse {Z}    { order i, j }
+///     format T csr
+///     algebra off
+///   }
+///
+/// Statements that no `fuse` names are regions of their own; `fuse all` makes one region of everything, `fuse auto`
+/// lets the cost model choose. A name before braces may be left out of the second pair: `fuse {T, Y}`.
+struct Schedule {
+  std::string name;
+  enum class Fuse : uint8_t { listed, all, automatic } fuse = Fuse::listed;
+  std::vector<RegionSchedule> regions;  // with `fuse all`, at most one, without tensors
+  std::vector<std::pair<std::string, Format>> formats;
+  std::vector<std::string> spill;  // tensors that are stored even where they are fused
+  bool algebra = true;
+  Location location;
+};
+
+struct Source {
+  Program program;
+  std::vector<Schedule> schedules;
+  const Schedule* find(std::string_view name) const;
+};
+
+/// A program with its schedules, or schedules alone for a program that is known.
+Result<Source> parseSource(std::string_view text, std::string_view file = {});
+Result<std::vector<Schedule>> parseSchedules(std::string_view text, const Program& program, std::string_view file = {});
+std::string print(const Schedule& schedule);
+std::string print(const Source& source);
+
+/// The statements of each region, regions in an order in which they can run. T0974 where a tensor is fused twice or is
+/// none of the program's results, T0975 where two regions would wait for each other.
+struct Partition {
+  std::vector<std::vector<size_t>> regions;      // statements, in program order
+  std::vector<const RegionSchedule*> schedules;  // of each region, or null
+};
+Result<Partition> partition(const Program& program, const Schedule& schedule);
+
+}  // namespace tokamak::sparse

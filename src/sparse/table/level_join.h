@@ -1,0 +1,63 @@
+#pragma once
+
+#include "sparse/table/loops.h"
+
+namespace tokamak::sparse {
+
+/// The work on one variable of one loop nest: which operands have a level there, which coordinates are visited, and
+/// where each operand stands at them.
+class TableBuilder::LevelJoin {
+ public:
+  LevelJoin(TableBuilder& builder, VarId var, const Scope& scope)
+      : b_(builder), program_(builder.program_), var_(var), scope_(scope) {}
+
+  Result<> run(const std::vector<ExprId>& roots, const Demand& demand, Scope& out);
+
+ private:
+  /// An operand with a level at the variable.
+  struct Participant {
+    ExprId leaf;
+    bool dense = false;           // a dense level: every coordinate is there, and nothing needs to be joined
+    Port crd, payload;            // of the others
+    bool computed = false;        // a fold, its payload values
+    std::vector<LoopLevel> rest;  // further levels of a fold
+  };
+  struct Aligned {
+    Port payload;
+    bool absent = false;
+  };
+  /// Coordinates with the payloads that run along them, by participant.
+  struct Joined {
+    Port crd;
+    std::map<size_t, Aligned> payloads;
+  };
+
+  Result<Patterns::Id> pattern(ExprId id);
+  Result<Patterns::Id> patternNew(ExprId id);
+  Result<Patterns::Id> ofAccess(ExprId id);
+  Result<Patterns::Id> ofApply(const Expr& e);
+  Result<Patterns::Id> ofReduce(ExprId id);
+  Result<Patterns::Id> visited(const std::vector<ExprId>& roots, const Demand& demand);
+  bool isLater(const std::vector<VarId>& vars) const;
+
+  Joined realize(Patterns::Id id);
+  Joined merged(const Patterns::Node& node);
+  void streamsOf(Patterns::Id id, std::vector<Patterns::Id>& out) const;
+  Patterns::Id eachStreamOnce(Patterns::Id id);
+  Joined allCoordinates();
+  void alignDense(Joined& joined, bool all);
+  void alignSparse(Joined& joined, bool all);
+  Result<> keep(const Joined& joined, Scope& out);
+  void place(size_t participant, std::string rule) { b_.place(var_, parts_[participant].leaf, std::move(rule)); }
+  const std::string& name() const { return program_.var(var_).name; }
+
+  TableBuilder& b_;
+  const Program& program_;
+  VarId var_;
+  const Scope& scope_;
+  Patterns patterns_;
+  std::vector<Participant> parts_;
+  std::map<ExprId, Patterns::Id> known_;
+};
+
+}  // namespace tokamak::sparse

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <vector>
+
+#include "sparse/einsum/program.h"
+
+namespace tokamak::sparse {
+
+/// Statements of a program that run as one table, as a program of their own: temporaries that only the region needs are
+/// put in place of their uses, what comes from outside is an input, and what is needed outside is an output.
+///
+///   T[i, h] = X[i, f] * W[f, h]                =>   Y[i, h] = relu(sum(k: A[i, k] * sum(f: X[k, f] * W[f, h])))
+///   Y[i, h] = relu(A[i, k] * T[k, h])
+///
+/// A folded variable that is already bound where its statement is put gets the name `variable_tensor`. Means are
+/// written as sums, sizes as numbers, folds over variables that the body has not as products.
+struct Region {
+  std::vector<size_t> statements;  // of the whole program, in its order
+  Program program;
+};
+
+/// Requires known sizes. `statements` in program order.
+Region fuseRegion(const Program& program, const std::vector<size_t>& statements);
+
+/// For each statement of the program, whether a later statement outside `members` or the user needs its tensor.
+std::vector<bool> neededOutside(const Program& program, const std::vector<size_t>& members);
+
+}  // namespace tokamak::sparse
