@@ -6,11 +6,10 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <mutex>
 #include <ranges>
 
-#include "runtime/binding.h"
-#include "support/hash.h"
+#include "runtime/bound_program.h"
+#include "runtime/overlap.h"
 
 namespace tokamak::runtime {
 
@@ -18,7 +17,6 @@ namespace {
 
 constexpr int64_t kLine = 64;
 constexpr int kInlinePointers = 160;  // tables of small programs stay on the stack
-constexpr int kInlineSymbols = 16;
 constexpr int kInlineExtents = 32;
 
 int64_t alignUp(int64_t bytes) { return (bytes + kLine - 1) & ~(kLine - 1); }
@@ -31,116 +29,23 @@ bool aligned(const TensorRef& tensor) {
 }
 bool readInPlace(const TensorRef& tensor) { return tensor.contiguous() && aligned(tensor); }
 
-/// Bytes that a call reads in place (output -1) or writes.
-struct Extent {
-  uintptr_t begin, end;
-  int output;
-};
-
-/// Clears the base of every output that shares bytes with an input or another output: those are written elsewhere
-/// first.
-void clearOverlapping(std::span<Extent> extents, void** outputBases) {
-  std::ranges::sort(extents, {}, &Extent::begin);
-  uintptr_t reach = 0;  // of those that begin before
-  for (const Extent& e : extents) {
-    if (e.output >= 0 && e.begin < reach) outputBases[e.output] = nullptr;
-    reach = std::max(reach, e.end);
-  }
-  uintptr_t next = UINTPTR_MAX;  // where the one behind begins
-  for (const Extent& e : extents | std::views::reverse) {
-    if (e.output >= 0 && next < e.end) outputBases[e.output] = nullptr;
-    next = e.begin;
-  }
-}
-
 int64_t nowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
 
-/// Up to `capacity` bindings, least recently used first to go. A lookup takes a lock for a short scan.
-class BindingCache {
- public:
-  explicit BindingCache(int capacity) : capacity_(std::max(1, capacity)) {}
-
-  std::shared_ptr<const Binding> find(std::span<const int64_t> symbols, uint64_t hash) {
-    std::lock_guard lock(mutex_);
-    for (Entry& entry : entries_) {
-      if (entry.hash != hash || !std::ranges::equal(entry.binding->symbols, symbols)) continue;
-      entry.lastUse = ++clock_;
-      return entry.binding;
-    }
-    return nullptr;
-  }
-
-  void insert(std::shared_ptr<const Binding> binding, uint64_t hash) {
-    std::lock_guard lock(mutex_);
-    if (static_cast<int>(entries_.size()) < capacity_) {
-      entries_.push_back({hash, ++clock_, std::move(binding)});
-      return;
-    }
-    auto oldest = std::ranges::min_element(entries_, {}, &Entry::lastUse);
-    *oldest = {hash, ++clock_, std::move(binding)};
-  }
-
- private:
-  struct Entry {
-    uint64_t hash, lastUse;
-    std::shared_ptr<const Binding> binding;
-  };
-  std::mutex mutex_;
-  std::vector<Entry> entries_;
-  uint64_t clock_ = 0;
-  int capacity_;
-};
-
 }  // namespace
 
 struct Executable::State {
-  FlatProgram flat;
+  BoundProgram bound;
   ExecutableOptions options;
-  std::shared_ptr<const Binding> fixed;  // of a program without symbols
-  mutable BindingCache bindings;
-
-  State(FlatProgram program, ExecutableOptions o)
-      : flat(std::move(program)), options(std::move(o)), bindings(options.cachedBindings) {}
-
-  /// The binding for these inputs; `keep` owns it where it is not the fixed one.
-  Result<const Binding*> bind(std::span<const TensorRef> inputs, const RunOptions& run,
-                              std::shared_ptr<const Binding>& keep) const {
-    TK_RETURN_IF_ERROR(flat.checkKinds(inputs));
-    const Binding* binding = fixed.get();
-    if (!binding) {
-      TK_RETURN_IF_ERROR(bindSymbols(inputs, run, keep));
-      binding = keep.get();
-    }
-    TK_RETURN_IF_ERROR(flat.checkExtents(inputs, *binding));
-    return binding;
-  }
-
-  Result<> bindSymbols(std::span<const TensorRef> inputs, const RunOptions& run,
-                       std::shared_ptr<const Binding>& keep) const {
-    const size_t count = flat.program().symbols.size();
-    std::array<int64_t, kInlineSymbols> small;
-    std::vector<int64_t> large(count > kInlineSymbols ? count : 0);
-    const std::span<int64_t> values(large.empty() ? small.data() : large.data(), count);
-    TK_RETURN_IF_ERROR(flat.solve(inputs, run.dims, values));
-    uint64_t hash = count;
-    for (const int64_t v : values) hash = hashMix(hash, static_cast<uint64_t>(v));
-    keep = bindings.find(values, hash);
-    if (keep) return Unit{};
-    TK_TRY(keep, flat.bind(values));
-    bindings.insert(keep, hash);
-    return Unit{};
-  }
-
-  Result<> checkOutputs(std::span<const TensorRef> outputs, const Binding& binding) const;
+  const FlatProgram& flat() const { return bound.flat(); }
 };
 
 /// One call: the table of bases, the operands' addresses made from them, and the memory both point into.
 class Executable::Invocation {
  public:
-  Invocation(const State& state, const Binding& binding) : state_(state), flat_(state.flat), binding_(binding) {}
+  Invocation(const State& state, const Binding& binding) : state_(state), flat_(state.flat()), binding_(binding) {}
 
   Result<> reserve(std::atomic<int64_t>* shared);
   Result<> setInputs(std::span<const TensorRef> inputs);
@@ -294,46 +199,23 @@ void Executable::Invocation::deliver(std::span<const TensorRef> outputs) const {
     if (outputBases()[i] != outputs[i].data) std::memcpy(outputs[i].data, outputBases()[i], binding_.outputBytes[i]);
 }
 
-Result<> Executable::State::checkOutputs(std::span<const TensorRef> outputs, const Binding& binding) const {
-  auto wrong = [](std::string message) {
-    return Diagnostic{"T0316", {}, std::move(message), "pass dense tensors of the shapes that outputShapes gives"};
-  };
-  if (static_cast<int>(outputs.size()) != flat.outputCount())
-    return wrong(
-        fmt::format("program {} gives {} outputs, got {}", flat.program().name, flat.outputCount(), outputs.size()));
-  const int64_t* want = binding.outputExtents.data();
-  for (int i = 0; i < flat.outputCount(); ++i) {
-    const Slot& slot = flat.output(i);
-    const TensorRef& got = outputs[i];
-    const size_t rank = slot.shape.size();
-    if (got.dtype != slot.dtype || got.rank != static_cast<int>(rank) || !std::equal(want, want + rank, got.shape))
-      return wrong(fmt::format("output {} ({}): expected {}[{}], got {}", i, slot.name, nameOf(slot.dtype),
-                               fmt::join(want, want + rank, ", "), got.str()));
-    if (!got.contiguous()) return wrong(fmt::format("output {} ({}) is not dense", i, slot.name));
-    if (!got.data && binding.outputBytes[i] > 0) return wrong(fmt::format("output {} ({}) has no data", i, slot.name));
-    want += rank;
-  }
-  return Unit{};
-}
-
 Executable::Executable(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Executable::~Executable() = default;
 
 Result<std::shared_ptr<const Executable>> Executable::create(Program program, ExecutableOptions options) {
   TK_CHECK(options.pool && options.host, "an executable needs a memory pool and a host");
-  TK_TRY(FlatProgram flat, FlatProgram::create(std::move(program)));
-  auto state = std::make_unique<State>(std::move(flat), std::move(options));
-  if (state->flat.program().symbols.empty()) { TK_TRY(state->fixed, state->flat.bind({})); }
+  TK_TRY(BoundProgram bound, BoundProgram::create(std::move(program), options.cachedBindings));
+  auto state = std::make_unique<State>(State{std::move(bound), std::move(options)});
   return std::shared_ptr<const Executable>(new Executable(std::move(state)));
 }
 
-const Program& Executable::program() const { return state_->flat.program(); }
-int Executable::inputCount() const { return state_->flat.inputCount(); }
-int Executable::outputCount() const { return state_->flat.outputCount(); }
+const Program& Executable::program() const { return state_->flat().program(); }
+int Executable::inputCount() const { return state_->flat().inputCount(); }
+int Executable::outputCount() const { return state_->flat().outputCount(); }
 
 Result<std::vector<Tensor>> Executable::run(std::span<const TensorRef> inputs, const RunOptions& options) const {
   std::shared_ptr<const Binding> keep;
-  TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
+  TK_TRY(const Binding* binding, state_->bound.bind(inputs, options.dims, keep));
   Invocation call(*state_, *binding);
   TK_RETURN_IF_ERROR(call.reserve(options.sharedArena));
   TK_RETURN_IF_ERROR(call.setInputs(inputs));
@@ -345,8 +227,8 @@ Result<std::vector<Tensor>> Executable::run(std::span<const TensorRef> inputs, c
 Result<> Executable::run(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs,
                          const RunOptions& options) const {
   std::shared_ptr<const Binding> keep;
-  TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
-  TK_RETURN_IF_ERROR(state_->checkOutputs(outputs, *binding));
+  TK_TRY(const Binding* binding, state_->bound.bind(inputs, options.dims, keep));
+  TK_RETURN_IF_ERROR(state_->bound.checkOutputs(outputs, *binding));
   Invocation call(*state_, *binding);
   TK_RETURN_IF_ERROR(call.reserve(options.sharedArena));
   TK_RETURN_IF_ERROR(call.setInputs(inputs));
@@ -359,28 +241,18 @@ Result<> Executable::run(std::span<const TensorRef> inputs, std::span<const Tens
 Result<std::vector<std::vector<int64_t>>> Executable::outputShapes(std::span<const TensorRef> inputs,
                                                                    const RunOptions& options) const {
   std::shared_ptr<const Binding> keep;
-  TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
-  std::vector<std::vector<int64_t>> shapes;
-  auto extent = binding->outputExtents.begin();
-  for (int i = 0; i < outputCount(); ++i) {
-    const auto end = extent + static_cast<int64_t>(state_->flat.output(i).shape.size());
-    shapes.emplace_back(extent, end);
-    extent = end;
-  }
-  return shapes;
+  TK_TRY(const Binding* binding, state_->bound.bind(inputs, options.dims, keep));
+  return state_->bound.outputShapes(*binding);
 }
 
 Result<MemoryReport> Executable::memory(std::span<const TensorRef> inputs, const RunOptions& options) const {
   std::shared_ptr<const Binding> keep;
-  TK_TRY(const Binding* binding, state_->bind(inputs, options, keep));
+  TK_TRY(const Binding* binding, state_->bound.bind(inputs, options.dims, keep));
   return binding->memory;
 }
 
 Result<MemoryReport> Executable::memory(const DimBindings& dims) const {
-  if (state_->fixed) return state_->fixed->memory;
-  std::vector<int64_t> values(program().symbols.size());
-  TK_RETURN_IF_ERROR(state_->flat.solve(dims, values));
-  TK_TRY(const auto binding, state_->flat.bind(values));
+  TK_TRY(const auto binding, state_->bound.bind(dims));
   return binding->memory;
 }
 

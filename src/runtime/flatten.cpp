@@ -124,11 +124,19 @@ Result<> FlatProgram::flattenStep(int number, const std::string& name, const std
   }
   const Step& step = program_->steps[number];
   const std::vector<Dim>* arguments = nullptr;
+  std::vector<Dim> shape;  // of a launch
   Dim bytes, scratch = 0;
   if (const auto* kernel = std::get_if<KernelStep>(&step)) {
     if (!kernel->function) return broken(fmt::format("step {} {} has no code", number, name));
     flat.function = kernel->function;
     arguments = &kernel->symbols, bytes = kernel->predictedBytes;
+  } else if (const auto* launch = std::get_if<LaunchStep>(&step)) {
+    if (!launch->code) return broken(fmt::format("step {} {} has no code", number, name));
+    flat.code = launch->code.get();
+    arguments = &launch->symbols, bytes = launch->predictedBytes;
+    shape.insert(shape.end(), launch->grid.begin(), launch->grid.end());
+    shape.insert(shape.end(), launch->block.begin(), launch->block.end());
+    shape.push_back(launch->sharedBytes);
   } else {
     const auto& call = std::get<CallStep>(step);
     if (!call.call) return broken(fmt::format("step {} {} has nothing to call", number, name));
@@ -139,10 +147,11 @@ Result<> FlatProgram::flattenStep(int number, const std::string& name, const std
     operandBases_.push_back(0), operandSlots_.push_back(-1), operandWrites_.push_back(0);
     operandTemps_.push_back(static_cast<int>(lifetimes_.size()) - 1);
   }
-  for (const Dim& argument : *arguments) {
-    TK_TRY(const int r, shapes_.add(argument));
-    argumentRegisters_.push_back(r);
-  }
+  for (const auto* list : {arguments, static_cast<const std::vector<Dim>*>(&shape)})
+    for (const Dim& argument : *list) {
+      TK_TRY(const int r, shapes_.add(argument));
+      argumentRegisters_.push_back(r);
+    }
   flat.arguments = static_cast<int>(arguments->size());
   TK_TRY(const int scratchRegister, shapes_.add(scratch));
   TK_TRY(const int bytesRegister, shapes_.add(bytes));

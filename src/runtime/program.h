@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,6 +17,10 @@
 /// What the compiler hands to the runtime: plain data, filled in by `driver`, checked and made ready by
 /// `Executable::create`.
 namespace tokamak::runtime {
+
+namespace cuda {
+class KernelCode;
+}
 
 enum class SlotKind : uint8_t {
   input,     // the caller's tensor number `index`
@@ -53,13 +58,26 @@ struct KernelStep {
   Dim predictedBytes = 0;    // moved, for the profile
 };
 
+/// Launches a kernel on a GPU, with its global buffers and symbols as arguments, both in the kernel's order.
+struct LaunchStep {
+  std::string name;
+  std::shared_ptr<const cuda::KernelCode> code;
+  std::vector<Operand> operands;
+  std::vector<Dim> symbols;                                // values to pass, as expressions over Program::symbols
+  std::array<Dim, 3> grid = {1, 1, 1}, block = {1, 1, 1};  // the same
+  Dim sharedBytes = 0;                                     // dynamic
+  Dim predictedBytes = 0;                                  // moved, for the profile
+};
+
 /// What a call step is given: addresses in the order of its operands, the values of its dims, its own scratch (64-byte
-/// aligned, of the bytes it asked for) and the threads to use.
+/// aligned, of the bytes it asked for) and the threads to use; on a GPU addresses are the device's, and work goes to
+/// the stream.
 struct CallArguments {
   std::span<void* const> buffers;
   std::span<const int64_t> dims;
   std::byte* scratch = nullptr;
   const KernelHost* host = nullptr;
+  void* stream = nullptr;  // of CUDA
 };
 
 /// Work that is not a compiled kernel: a library's matrix product, a copy. May be called from many threads at once.
@@ -78,7 +96,7 @@ struct CallStep {
   Dim predictedBytes = 0;
 };
 
-using Step = std::variant<KernelStep, CallStep>;
+using Step = std::variant<KernelStep, CallStep, LaunchStep>;
 
 /// What must hold of the symbols for the program to be right, where that could not be proved when compiling.
 struct ShapeCheck {

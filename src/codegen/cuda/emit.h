@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernel/kernel.h"
+#include "support/index_limit.h"
 
 /// Kernel IR to CUDA C++. Nothing here chooses: the kernel says what blocks and threads do, what is a vector and what
 /// lies in shared memory, and this folder writes it down statement by statement, readable, with the few functions that
@@ -22,14 +23,14 @@ namespace tokamak::codegen::cuda {
 
 /// What the text may take for granted; the caller sees to it for every launch.
 struct Assumptions {
-  /// Every global buffer has fewer than kNarrowLimit elements and every symbol is smaller: indices are 32 bits wide.
+  /// Every global buffer has fewer than kNarrowIndexLimit elements and every symbol is smaller: indices are 32 bits wide.
   bool narrow = true;
   /// Every global buffer starts on a boundary of so many bytes (a power of two; 1 stands for its elements' own).
   int alignment = 16;
 
   bool operator==(const Assumptions&) const = default;
 };
-constexpr int64_t kNarrowLimit = (int64_t{1} << 31) - (int64_t{1} << 20);
+
 
 /// The grid and the block as expressions over the kernel's symbols; zero where a loop has no iterations.
 struct Launch {

@@ -240,8 +240,12 @@ std::string FunctionText::function(const std::string& symbol) {
                                      memoryTypeName(snippets_, buffer.dtype), alone ? " __restrict__" : "",
                                      bufferNames_[i]));
   }
-  for (const std::string& name : kernel_.symbols)
-    parameters.push_back(fmt::format("{} {}", assumptions_.narrow ? "int" : "long long", symbolNames_[name]));
+  for (const std::string& name : kernel_.symbols) {
+    const std::string& own = symbolNames_[name];
+    const std::string parameter = assumptions_.narrow ? uniqueName(own + "_wide") : own;
+    parameters.push_back("long long " + parameter);
+    if (assumptions_.narrow) line(fmt::format("const int {} = (int){};", own, parameter));
+  }
   std::string bounds;
   const auto x = launch_.block[0].constant(), y = launch_.block[1].constant(), z = launch_.block[2].constant();
   if (x && y && z) bounds = fmt::format("__launch_bounds__({}) ", std::max<int64_t>(1, *x * *y * *z));

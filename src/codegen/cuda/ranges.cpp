@@ -79,7 +79,7 @@ class Analysis {
     return {value, value, true, powerOfTwoIn(value)};
   }
   Range of(const Symbol&, ValueType, size_t) const {
-    return {0, assumptions_.narrow ? kNarrowLimit : kLargestExtent, true};
+    return {0, assumptions_.narrow ? kNarrowIndexLimit : kLargestExtent, true};
   }
   Range of(const Var& n, ValueType type, size_t self) const {
     const Definition& definition = variables_[n.var.index];
