@@ -103,6 +103,11 @@ ExprId Emitter::elementwise(const Node& node, const At& at) {
   return castTo(x[0], node.type.dtype, !std::get<Cast>(node.op).synthetic);
 }
 
+void Emitter::hold(std::vector<bool> buffers) {
+  holds_ = std::move(buffers);
+  held_.clear();
+}
+
 Index Emitter::flatten(const Shape& shape, const At& at) {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
     for (const Flat& known : scope->flats)
@@ -125,8 +130,14 @@ ExprId Emitter::loadFlat(BufferId buffer, const Index& flat, const At& at, DType
   } else {
     mask = w.both(mask, at.tail);
     if (mask) mask = w.splat(mask, at.lanes);
-    loaded = !flat.lanes && flat.stride == 1 ? w.load(buffer, flat.base, at.lanes, mask)
-                                             : w.load(buffer, math(at).expr(flat), at.lanes, mask);
+    const kernel::Cache keep = buffer.index < cached.size() && cached[buffer.index] ? cache : kernel::Cache::normal;
+    loaded = !flat.lanes && flat.stride == 1 ? w.load(buffer, flat.base, at.lanes, mask, keep)
+                                             : w.load(buffer, math(at).expr(flat), at.lanes, mask, keep);
+    if (buffer.index < holds_.size() && holds_[buffer.index]) {
+      auto [it, fresh] = held_.try_emplace(loaded.index);
+      if (fresh) it->second = w.let("held", loaded);
+      loaded = it->second;
+    }
   }
   return w.convert(loaded, computeType(dtype));
 }

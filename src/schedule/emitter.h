@@ -43,6 +43,13 @@ class Emitter {
   ExprId loadFlat(BufferId buffer, const Index& flat, const At& at, DType dtype);
   void storeFlat(BufferId buffer, const Index& flat, const At& at, ExprId value, DType dtype, bool streaming = false);
 
+  /// From now on vectors loaded from these buffers (by index) stay in registers as they lie in memory: a place is
+  /// loaded once, whatever scopes come and go, and what is computed of it is computed again. All in one block of
+  /// statements; no buffers end it.
+  void hold(std::vector<bool> buffers);
+  kernel::Cache cache = kernel::Cache::normal;  // of loads of vectors from `cached` buffers
+  std::vector<bool> cached;                     // by index
+
   /// A loop whose body is a scope of its own.
   void loop(std::string_view name, ExprId begin, ExprId end, int64_t step, kernel::Binding binding,
             const Writer::Body& body, int64_t grain = 1);
@@ -97,6 +104,8 @@ class Emitter {
   std::unordered_map<uint32_t, BufferId> buffers_;
   std::unordered_map<uint32_t, Source> sources_;
   std::vector<Scope> scopes_;
+  std::vector<bool> holds_;                    // by buffer
+  std::unordered_map<uint32_t, ExprId> held_;  // by load
 };
 
 }  // namespace tokamak::schedule

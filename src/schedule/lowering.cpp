@@ -1,5 +1,6 @@
 #include "schedule/lowering.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 
@@ -9,14 +10,22 @@ namespace tokamak::schedule {
 
 using kernel::Binding;
 
-Lowering::Lowering(const Graph& g, const Region& r, std::string name)
-    : graph(g), region(r), w(std::move(name)), e(w, g) {
+int RegionMemory::add(std::string name, DType dtype, Dim size) {
+  scratch.push_back({std::move(name), dtype, std::move(size)});
+  return static_cast<int>(scratch.size()) - 1;
+}
+
+Lowering::Lowering(const Graph& g, const Region& r, std::string name, std::shared_ptr<RegionMemory> memory)
+    : graph(g), region(r), w(std::move(name)), e(w, g), memory_(std::move(memory)) {
   isLeaf.assign(g.size(), false);
   auto addBuffer = [&](ValueId v, kernel::Access access) {
     const TensorType& type = g.type(v);
+    const auto own = memory_->holds.find(v.index);
     const std::string base = g.node(v).name.empty() ? "t" + std::to_string(v.index) : g.node(v).name;
-    const BufferId buffer = w.global(base, type.dtype, type.elements(), access);
-    buffers_.push_back({v});
+    const DType dtype = own == memory_->holds.end() ? type.dtype : memory_->scratch[own->second].dtype;
+    const BufferId buffer = w.global(base, dtype, type.elements(), access);
+    buffers_.push_back(own == memory_->holds.end() ? Held{v} : Held{{}, own->second});
+    values_.push_back(v);
     return buffer;
   };
   for (ValueId v : r.inputs) {
@@ -28,30 +37,37 @@ Lowering::Lowering(const Graph& g, const Region& r, std::string name)
 }
 
 BufferId Lowering::scratch(std::string name, DType dtype, Dim size) {
-  buffers_.push_back({{}, static_cast<int>(scratch_.size())});
-  scratch_.push_back({name, dtype, size});
-  return w.global(std::move(name), dtype, std::move(size), kernel::Access::scratch);
+  return scratch(memory_->add(std::move(name), dtype, std::move(size)), kernel::Access::scratch);
+}
+
+BufferId Lowering::scratch(int index, kernel::Access access) {
+  buffers_.push_back({{}, index});
+  values_.push_back({});
+  const Scratch& memory = memory_->scratch[index];
+  return w.global(memory.name, memory.dtype, memory.size, access);
 }
 
 Scheduled Lowering::finish(std::string scheduler, std::string plan) && {
-  Scheduled out{{}, std::move(scratch_), std::move(scheduler), std::move(plan)};
+  Scheduled out{{}, memory_->scratch, std::move(scheduler), std::move(plan)};
   out.launches.push_back({std::move(w).finish(), std::move(buffers_)});
   return out;
 }
 
 BufferId Lowering::bufferOf(ValueId v) const {
-  for (size_t i = 0; i < buffers_.size(); ++i)
-    if (buffers_[i].value == v) return BufferId(i);
+  for (size_t i = 0; i < values_.size(); ++i)
+    if (values_[i] == v) return BufferId(i);
   TK_CHECK(false, "no buffer holds " + graph.label(v));
   return {};
 }
 
+bool Lowering::hasBuffer(ValueId v) const { return std::find(values_.begin(), values_.end(), v) != values_.end(); }
+
 void Lowering::store(ValueId v, const At& at, bool streaming) {
-  const TensorType& type = graph.type(v);
   const ExprId value = e.value(v, at);
   for (size_t i = 0; i < region.outputs.size(); ++i)
     if (region.outputs[i] == v)
-      e.storeFlat(outputBuffers[i], e.flatten(type.shape, at), at, value, type.dtype, streaming);
+      e.storeFlat(outputBuffers[i], e.flatten(graph.type(v).shape, at), at, value, w.bufferType(outputBuffers[i]),
+                  streaming);
 }
 
 static Dim storedBytes(const Graph& graph, const Region& region) {

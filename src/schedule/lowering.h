@@ -1,6 +1,8 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "fusion/access.h"
@@ -41,17 +43,31 @@ struct Scheduled {
   std::string plan;  // for people
 };
 
-/// What every scheduler begins with: a writer with the region's inputs and outputs bound to buffers.
+/// Scratch memory that the launches of one region share. Values of the graph that one of them leaves for another live
+/// in it, in the type they are computed in.
+struct RegionMemory {
+  std::vector<Scratch> scratch;
+  std::unordered_map<uint32_t, int> holds;  // value -> scratch
+
+  int add(std::string name, DType dtype, Dim size);
+};
+
+/// What every scheduler begins with: a writer with the region's inputs and outputs bound to buffers. Those that
+/// `memory` holds are in its scratch.
 class Lowering {
  public:
-  Lowering(const Graph& graph, const Region& region, std::string name);
+  Lowering(const Graph& graph, const Region& region, std::string name,
+           std::shared_ptr<RegionMemory> memory = std::make_shared<RegionMemory>());
 
   Scheduled finish(std::string scheduler, std::string plan) &&;
+  /// A scratch buffer of this kernel alone, or number `index` of the region's.
   BufferId scratch(std::string name, DType dtype, Dim size);
+  BufferId scratch(int index, kernel::Access access);
   /// Stores an output of the region at a place (nothing if `v` is none).
   void store(ValueId v, const At& at, bool streaming = false);
 
   BufferId bufferOf(ValueId v) const;  // of an input or output
+  bool hasBuffer(ValueId v) const;
   /// Writes `body` for plain or streaming stores, or for both, to choose from when the sizes are known.
   void withStreaming(Streaming streaming, double streamBytes, const std::function<void(bool)>& body);
 
@@ -64,7 +80,8 @@ class Lowering {
 
  private:
   std::vector<Held> buffers_;
-  std::vector<Scratch> scratch_;
+  std::vector<ValueId> values_;  // as buffers_
+  std::shared_ptr<RegionMemory> memory_;
 };
 
 Streaming streamingOf(const Graph& graph, const Region& region, const Device& device);

@@ -9,8 +9,8 @@ namespace tokamak::gpu_plans {
 
 const Engine& engine();
 
-/// What is wrong with how this graph runs on random inputs of the given sizes; empty if nothing is. `unfused` runs every
-/// op in a kernel of its own.
+/// What is wrong with how this graph runs on random inputs of the given sizes; empty if nothing is. `unfused` runs
+/// every op in a kernel of its own.
 std::string complaint(const Graph& graph, uint64_t seed, const DimBindings& dims, const CompileOptions& options = {});
 
 /// Expects a program to run right, and gives the plans of its regions, a line each: `pointwise: 256 threads, ...`.

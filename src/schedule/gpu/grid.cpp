@@ -34,6 +34,14 @@ void overGrid(Lowering& l, const Dim& blocks, int threads, const Dim& slack,
   });
 }
 
+void storeWhere(Lowering& l, ValueId v, const At& at, ExprId where) {
+  const ExprId value = l.e.value(v, at);
+  const BufferId buffer = l.bufferOf(v);
+  At masked = at;
+  if (where) masked.mask = masked.mask ? l.w.both(masked.mask, l.w.splat(where, l.w.lanes(masked.mask))) : where;
+  l.e.storeFlat(buffer, l.e.flatten(l.graph.type(v).shape, at), masked, value, l.w.bufferType(buffer));
+}
+
 int lanesFor(const Graph& graph, const Region& region) {
   int64_t widest = 1;
   const auto consider = [&](ValueId v) {

@@ -14,6 +14,9 @@ inline constexpr int kAccessBytes = 16;  // the widest access of a thread
 void overGrid(Lowering& l, const Dim& blocks, int threads, const Dim& slack,
               const std::function<void(ExprId b, ExprId t)>& body);
 
+/// Stores an output of the region at a place whose loads need no mask, where `where` (a scalar, or none) holds.
+void storeWhere(Lowering& l, ValueId v, const At& at, ExprId where);
+
 /// The largest index a kernel of the region forms, without slack: elements of its domain and of every buffer.
 Dim reachOf(const Lowering& l);
 

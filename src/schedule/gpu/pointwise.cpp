@@ -113,9 +113,9 @@ void storeAll(Lowering& l, const std::vector<At>& places) {
 
 }  // namespace
 
-Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan& plan,
-                           const std::string& kernelName) const {
-  Lowering l(graph, region, kernelName);
+Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan& plan, const std::string& kernelName,
+                           std::shared_ptr<RegionMemory> memory) const {
+  Lowering l(graph, region, kernelName, std::move(memory));
   Writer& w = l.w;
   const auto groups = groupsOf(graph, region);
   FlatPlaces places(l, groups);

@@ -19,7 +19,8 @@ struct Pointwise {
 
   Decision accepts(const Graph& graph, const Region& region) const;
   Plan plan(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device) const;
-  Scheduled lower(const Graph& graph, const Region& region, const Plan& plan, const std::string& kernelName) const;
+  Scheduled lower(const Graph& graph, const Region& region, const Plan& plan, const std::string& kernelName,
+                  std::shared_ptr<RegionMemory> memory = std::make_shared<RegionMemory>()) const;
 };
 
 }  // namespace tokamak::schedule::gpu

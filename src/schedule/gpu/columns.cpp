@@ -1,0 +1,234 @@
+#include <algorithm>
+
+#include "schedule/gpu/join.h"
+#include "schedule/gpu/reduce.h"
+
+namespace tokamak::schedule::gpu {
+
+using kernel::Binding;
+
+namespace {
+
+/// One thread's columns through all sweeps: a vector of neighbouring columns, every `down`-th row of them.
+class Columns {
+ public:
+  Columns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases)
+      : l_(l), w_(l.w), domain_(domain), plan_(plan), phases_(phases), index_(domain.groups.size()) {}
+
+  Dim blocks() const { return elementCount(outerExtents()); }
+
+  void run(ExprId b, ExprId t) {
+    place(b, t);
+    for (const Sweep& sweep : phases_.sweeps) {
+      std::vector<FoldState> folds = begin(sweep);
+      overRows(w_.i64(0), w_.dim(domain_.foldedCount),
+               [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
+      finish(sweep, folds);
+    }
+    const bool any = std::any_of(l_.region.outputs.begin(), l_.region.outputs.end(),
+                                 [&](ValueId v) { return !isFull(l_.graph, l_.region, v); });
+    if (any) w_.when(w_.binary(BinaryKind::eq, y_, w_.i64(0)), l_.e.scoped([&] { storeKeptHere(); }));
+  }
+
+  /// Stage one of two: folds rows [begin, end) of piece number `piece`, and stores what was found there.
+  void runPiece(ExprId b, ExprId t, const Pieces& pieces, const std::vector<PartialBuffers>& partial) {
+    const ExprId piece = w_.let("piece", w_.binary(BinaryKind::fmod, b, w_.dim(pieces.count)));
+    place(w_.let("block", w_.binary(BinaryKind::div, b, w_.dim(pieces.count))), t);
+    const Sweep& sweep = phases_.sweeps[0];
+    std::vector<FoldState> folds = begin(sweep);
+    const ExprId first = w_.let("begin", w_.mul(piece, w_.i64(pieces.size)));
+    const ExprId last =
+        w_.let("end", w_.binary(BinaryKind::min, w_.add(first, w_.i64(pieces.size)), w_.dim(domain_.foldedCount)));
+    overRows(first, last, [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
+    const std::vector<Found> found = joinDown(w_, downThreads(), foundIn(sweep, folds));
+    w_.when(w_.binary(BinaryKind::eq, y_, w_.i64(0)), [&] { storePieces(found, piece, pieces, partial); });
+  }
+
+  /// Stage two: folds the pieces.
+  void runPieces(ExprId b, ExprId t, const Pieces& pieces, const std::vector<PartialBuffers>& partial) {
+    place(b, t);
+    const Sweep& sweep = phases_.sweeps[0];
+    std::vector<PieceFold> folds;
+    for (ValueId v : sweep.folds)
+      folds.emplace_back(w_, std::get<Reduce>(l_.graph.node(v).op).kind, w_.bufferType(partial[folds.size()].value),
+                         plan_.lanes);
+    overRows(w_.i64(0), w_.dim(pieces.count), [&](const std::vector<ExprId>& rows) {
+      for (ExprId piece : rows)
+        for (size_t k = 0; k < folds.size(); ++k) {
+          const ExprId at = w_.let("at", slot(piece, pieces)), mask = columnHere_;
+          const ExprId value = w_.load(partial[k].value, at, plan_.lanes, mask);
+          folds[k].take(value, partial[k].where ? w_.load(partial[k].where, at, plan_.lanes, mask) : ExprId{});
+        }
+    });
+    std::vector<Found> found;
+    for (PieceFold& fold : folds) found.push_back(fold.found());
+    bindAll(sweep, joinDown(w_, downThreads(), std::move(found)));
+    w_.when(w_.binary(BinaryKind::eq, y_, w_.i64(0)), l_.e.scoped([&] { storeKeptHere(); }));
+  }
+
+ private:
+  std::vector<Dim> outerExtents() const {
+    std::vector<Dim> out;
+    for (size_t k = 0; k + 1 < domain_.keptGroups.size(); ++k)
+      out.push_back(domain_.groups[domain_.keptGroups[k]].extent);
+    out.push_back(Dim::ceilDiv(domain_.groups.back().extent, int64_t{plan_.threads} * plan_.lanes));
+    return out;
+  }
+  DownThreads downThreads() const { return {x_, y_, plan_.threads, plan_.rows}; }
+
+  void place(ExprId b, ExprId t) {
+    x_ = w_.let("x", w_.binary(BinaryKind::fmod, t, w_.i64(plan_.threads)));
+    y_ = w_.let("y", w_.binary(BinaryKind::div, t, w_.i64(plan_.threads)));
+    const auto outer = unflatten(IndexMath(w_, 1), {b, 0, 1, {}}, outerExtents());
+    outer_ = w_.i64(0);
+    for (size_t k = 0; k + 1 < outer.size(); ++k) {
+      index_[domain_.keptGroups[k]] = outer[k];
+      index_[domain_.keptGroups[k]].base = w_.let("i", outer[k].base);
+      outer_ = w_.add(w_.mul(outer_, w_.dim(domain_.groups[domain_.keptGroups[k]].extent)),
+                      index_[domain_.keptGroups[k]].base);
+    }
+    outer_ = w_.let("outer", outer_);
+    const int64_t width = int64_t{plan_.threads} * plan_.lanes;
+    column_ = w_.let("column", w_.add(w_.mul(outer.back().base, w_.i64(width)), w_.mul(x_, w_.i64(plan_.lanes))));
+    const Dim& columns = domain_.groups.back().extent;
+    const auto known = columns.constant();
+    if (!known || *known % width != 0)
+      columnHere_ = w_.let("here", w_.binary(BinaryKind::lt, column_, w_.dim(columns)));
+    index_.back() = {column_, plan_.lanes > 1, plan_.lanes, {}};
+  }
+
+  At placeOf(ExprId row) {
+    IndexMath m(w_, plan_.lanes);
+    const auto folded = unflatten(IndexMath(w_, 1), {row, 0, 1, {}}, domain_.extents(domain_.foldedGroups));
+    for (size_t k = 0; k < folded.size(); ++k) index_[domain_.foldedGroups[k]] = folded[k];
+    return {domainIndex(m, l_.region.domain.size(), domain_.groups, index_), plan_.lanes, columnHere_, {}};
+  }
+
+  /// Calls `body` with this thread's rows among [first, last): whole rounds first, then one by one.
+  void overRows(ExprId first, ExprId last, const std::function<void(const std::vector<ExprId>&)>& body) {
+    const int64_t down = plan_.rows, round = down * plan_.vectors;
+    const ExprId rounds = w_.let("rounds", w_.binary(BinaryKind::div, w_.sub(last, first), w_.i64(round)));
+    const ExprId own = w_.let("own", w_.add(first, y_));
+    l_.e.loop("r", w_.i64(0), rounds, 1, Binding::serial, [&](ExprId r) {
+      std::vector<ExprId> rows;
+      const ExprId base = w_.let("row", w_.add(own, w_.mul(r, w_.i64(round))));
+      for (int64_t k = 0; k < plan_.vectors; ++k) rows.push_back(w_.add(base, w_.i64(k * down)));
+      body(rows);
+    });
+    l_.e.loop("r", w_.let("rest", w_.add(own, w_.mul(rounds, w_.i64(round)))), last, down, Binding::serial,
+              [&](ExprId r) { body({r}); });
+  }
+
+  std::vector<FoldState> begin(const Sweep& sweep) {
+    std::vector<FoldState> folds;
+    for (ValueId v : sweep.folds)
+      folds.emplace_back(w_, std::get<Reduce>(l_.graph.node(v).op).kind,
+                         l_.graph.type(l_.graph.node(v).operands[0]).dtype,
+                         std::vector<LaneCount>{{plan_.lanes, false}}, domain_.foldedCount);
+    return folds;
+  }
+
+  void take(const Sweep& sweep, std::vector<FoldState>& folds, const std::vector<ExprId>& rows) {
+    l_.e.scope([&] {
+      std::vector<At> places;
+      for (ExprId row : rows) places.push_back(placeOf(row));
+      for (const At& at : places) {
+        for (ValueId v : sweep.folds) l_.e.value(l_.graph.node(v).operands[0], at);
+        for (ValueId v : sweep.stores) l_.e.value(v, at);
+      }
+      for (size_t i = 0; i < places.size(); ++i) {
+        const At whole{{}, plan_.lanes, {}, {}};
+        for (size_t k = 0; k < folds.size(); ++k)
+          folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], places[i]), whole, {rows[i], 0, 1, {}});
+        for (ValueId v : sweep.stores) storeWhere(l_, v, places[i], {});
+      }
+    });
+  }
+
+  std::vector<Found> foundIn(const Sweep& sweep, std::vector<FoldState>& folds) {
+    std::vector<Found> found;
+    for (size_t k = 0; k < sweep.folds.size(); ++k) {
+      const auto kind = std::get<Reduce>(l_.graph.node(sweep.folds[k]).op).kind;
+      found.push_back(
+          {kind, folds[k].lanewise(plan_.lanes), isArg(kind) ? folds[k].lanewisePosition(plan_.lanes) : ExprId{}});
+    }
+    return found;
+  }
+
+  void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
+    if (sweep.folds.empty()) return;
+    bindAll(sweep, joinDown(w_, downThreads(), foundIn(sweep, folds)));
+  }
+  void bindAll(const Sweep& sweep, const std::vector<Found>& found) {
+    for (size_t k = 0; k < sweep.folds.size(); ++k)
+      bindFold(l_, sweep.folds[k], found[k].value, found[k].position, domain_.foldedCount);
+    for (ValueId v : sweep.rowValues)
+      if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());
+  }
+
+  At keptPlace() {
+    for (size_t g : domain_.foldedGroups) index_[g] = {w_.i64(0), 0, 0, {}};
+    At at{domainIndex(IndexMath(w_, plan_.lanes), l_.region.domain.size(), domain_.groups, index_),
+          plan_.lanes,
+          columnHere_,
+          {}};
+    return keptAt(l_.region, at);
+  }
+  void storeKeptHere() { storeKept(l_, keptPlace()); }
+
+  /// Where a piece's results of this thread's columns stand: [outer, piece, column].
+  ExprId slot(ExprId piece, const Pieces& pieces) {
+    const ExprId row = w_.add(w_.mul(outer_, w_.dim(pieces.count)), piece);
+    return w_.add(w_.mul(row, w_.dim(domain_.groups.back().extent)), column_);
+  }
+  void storePieces(const std::vector<Found>& found, ExprId piece, const Pieces& pieces,
+                   const std::vector<PartialBuffers>& partial) {
+    const ExprId at = w_.let("at", slot(piece, pieces));
+    const ExprId mask = columnHere_ ? w_.splat(columnHere_, plan_.lanes) : ExprId{};
+    for (size_t k = 0; k < found.size(); ++k) {
+      w_.store(partial[k].value, at, w_.splat(found[k].value, plan_.lanes), mask);
+      if (partial[k].where) w_.store(partial[k].where, at, w_.splat(found[k].position, plan_.lanes), mask);
+    }
+  }
+
+  Lowering& l_;
+  Writer& w_;
+  const FoldDomain& domain_;
+  const FoldAxes::Plan& plan_;
+  const Phases& phases_;
+  std::vector<Index> index_;
+  ExprId x_, y_, outer_, column_, columnHere_;
+};
+
+}  // namespace
+
+static Dim slackOf(const FoldDomain& domain, const FoldAxes::Plan& plan) {
+  const int64_t rows = int64_t{plan.rows} * (plan.vectors + 1);
+  return domain.groups.back().extent * Dim(rows) + Dim(int64_t{plan.threads} * plan.lanes + (1 << 16));
+}
+
+void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
+  const Phases phases = planPhases(l.graph, l.region, false);
+  Columns columns(l, domain, plan, phases);
+  overGrid(l, columns.blocks(), plan.threads * plan.rows, slackOf(domain, plan),
+           [&](ExprId b, ExprId t) { columns.run(b, t); });
+}
+
+void lowerColumnPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
+                       const std::vector<PartialBuffers>& partial) {
+  const Phases phases = planPhases(l.graph, l.region, false);
+  Columns columns(l, domain, plan, phases);
+  overGrid(l, columns.blocks() * pieces.count, plan.threads * plan.rows,
+           slackOf(domain, plan) + pieces.count * Dim(pieces.size),
+           [&](ExprId b, ExprId t) { columns.runPiece(b, t, pieces, partial); });
+}
+
+void lowerColumnFinish(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
+                       const std::vector<PartialBuffers>& partial) {
+  const Phases phases = planPhases(l.graph, l.region, false);
+  Columns columns(l, domain, plan, phases);
+  overGrid(l, columns.blocks(), plan.threads * plan.rows, slackOf(domain, plan) + pieces.count * Dim(pieces.size),
+           [&](ExprId b, ExprId t) { columns.runPieces(b, t, pieces, partial); });
+}
+
+}  // namespace tokamak::schedule::gpu

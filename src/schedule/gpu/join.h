@@ -1,0 +1,52 @@
+#pragma once
+
+#include "schedule/fold_state.h"
+
+namespace tokamak::schedule::gpu {
+
+/// What a thread found of one fold, a scalar or a lane each; `position` (i64) of arg kinds, INT32_MAX, INT64_MAX or
+/// negative where it saw no element.
+struct Found {
+  ReduceKind kind;
+  ExprId value, position;
+};
+
+/// How the threads of a block stand to rows: `threads` neighbours take one. A power of two up to 32, or a multiple.
+struct RowThreads {
+  ExprId thread;  // in the block
+  int threads = 32, rows = 1;
+};
+
+/// Joins what the threads of each row found; every one of them gets the result. Rows of more than a warp meet at one
+/// barrier, for all of `found` together.
+std::vector<Found> joinThreads(Writer& w, const RowThreads& row, std::vector<Found> found);
+
+/// How the threads of a block stand to columns: `across` of them side by side, `down` rows of such.
+struct DownThreads {
+  ExprId x, y;
+  int across = 32, down = 8;
+};
+
+/// Joins, lane by lane, what the threads of each column found; every one of them gets the result. `down` is a power of
+/// two.
+std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<Found> found);
+
+/// Where stage one of a fold in two stages leaves what it found in pieces of a row.
+struct PartialBuffers {
+  BufferId value, where;  // `where` of arg kinds
+};
+
+/// Takes in such results, one a lane.
+class PieceFold {
+ public:
+  PieceFold(Writer& w, ReduceKind kind, DType type, int lanes);
+  void take(ExprId value, ExprId position);
+  Found found() const;
+
+ private:
+  Writer& w_;
+  ReduceKind kind_;
+  kernel::VarId value_, where_;
+};
+
+}  // namespace tokamak::schedule::gpu

@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "fusion/cost.h"
+#include "schedule/gpu/reduce.h"
+#include "schedule/gpu/stages.h"
+
+/// How the GPU's folds are shared out. The numbers come from kernels measured on an H200: registers and what is in
+/// flight decide, so a thread has about four vectors of a row, and kernels that hold rows are given about 64 registers.
+namespace tokamak::schedule::gpu {
+
+namespace {
+
+constexpr double kBase = 28;    // registers of a thread beside what it holds
+constexpr int kUsual = 64;      // registers that kernels of this sort are given
+constexpr int kMaxVectors = 8;  // that a thread holds
+constexpr int kRowThreads = 1024;
+constexpr double kLongFold = 32768;  // elements worth a piece of their own
+
+int roundUp(double n, int unit) { return static_cast<int>(std::ceil(n / unit)) * unit; }
+int powerUp(double n, int most) {
+  return static_cast<int>(std::min<uint64_t>(most, std::bit_ceil(static_cast<uint64_t>(std::max(1.0, std::ceil(n))))));
+}
+
+/// 32-bit registers that one vector's held inputs and kept values take.
+struct Registers {
+  double held = 0, kept = 0;
+};
+
+Registers registersOf(const Lowering& l, int lanes) {
+  Registers out;
+  const Phases phases = planPhases(l.graph, l.region, true);
+  const auto width = [&](DType t) { return lanes * static_cast<double>(byteWidth(t)) / 4; };
+  for (ValueId v : readAgain(l, phases)) out.held += width(l.graph.type(v).dtype);
+  for (const Sweep& sweep : phases.sweeps)
+    for (ValueId v : sweep.keeps) out.kept += width(computeType(l.graph.type(v).dtype));
+  return out;
+}
+
+/// Threads of a row of `vectors` vectors: so many that each has about four and few have none.
+int threadsFor(double vectors) {
+  if (vectors <= 4 * kWarp) return powerUp(vectors / 4, kWarp);
+  double least = INFINITY;
+  int best = kRowThreads;
+  for (int each : {4, 3, 5, 2, 6}) {
+    const int threads = std::min(kRowThreads, roundUp(vectors / each, kWarp));
+    const double cost = threads * std::ceil(vectors / threads) * (1 + 0.04 * std::abs(each - 4));
+    if (cost < least) least = cost, best = threads;
+  }
+  return best;
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device)
+      : l_(graph, region, "plan"), domain_(foldDomain(l_)), hints_(hints), gpu_(*device.gpu) {
+    for (size_t g : domain_.keptGroups) kept_ *= likely(domain_.groups[g].extent, hints);
+    folded_ = likely(domain_.foldedCount, hints);
+    most_ = lanesFor(graph, region);
+  }
+
+  FoldAxes::Plan rows() {
+    FoldAxes::Plan plan;
+    const bool along = domain_.vectorFolded && !domain_.foldedGroups.empty();
+    const bool onePiece =
+        domain_.foldedGroups.size() == 1 && std::is_sorted(domain_.folded.begin(), domain_.folded.end());
+    plan.lanes = along ? static_cast<int>(powerIn(domain_.groups.back().extent, most_)) : 1;
+    if (along && onePiece && plan.lanes * 2 < most_ && folded_ >= 2 * most_) plan.straddles = true, plan.lanes = most_;
+    const double vectors = std::ceil(folded_ / plan.lanes) + plan.straddles;
+    plan.threads = threadsFor(vectors);
+    plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
+    const Registers each = registersOf(l_, plan.lanes);
+    double used = kBase + each.held * plan.vectors;
+    if (each.kept > 0 && used + each.kept * plan.vectors <= kUsual + 16)
+      plan.keep = true, used += each.kept * plan.vectors;
+    const bool fits = plan.vectors <= kMaxVectors && used * plan.threads * 2 <= gpu_.registers;
+    plan.form = domain_.foldedCount.constant() && fits ? FoldAxes::Form::registers : FoldAxes::Form::sweeps;
+    if (plan.form == FoldAxes::Form::sweeps) used = sweeps(plan);
+    // Rows of a warp or less share a block of four warps, or of one where there are few of them.
+    int block = 128;
+    while (block > kWarp && kept_ * plan.threads / block < 2 * gpu_.multiprocessors) block /= 2;
+    plan.rows = std::max(1, block / plan.threads);
+    plan.resident = residentOf(plan, used);
+    blocks_ = kept_ / plan.rows;
+    return plan;
+  }
+
+  FoldAxes::Plan columns() {
+    FoldAxes::Plan plan;
+    plan.form = FoldAxes::Form::columns;
+    const double columns = likely(domain_.groups.back().extent, hints_);
+    plan.lanes = static_cast<int>(powerIn(domain_.groups.back().extent, most_));
+    plan.vectors = std::clamp(4 * most_ / plan.lanes, 4, 16);
+    plan.rows = powerUp(folded_ / 4, 8);
+    plan.threads = powerUp(columns / plan.lanes, std::min(32, 256 / plan.rows));
+    plan.rows = powerUp(folded_, 256 / plan.threads);
+    blocks_ = kept_ / columns * std::ceil(columns / (plan.threads * plan.lanes));
+    return plan;
+  }
+
+  /// Whether too few blocks have too much to do.
+  bool leavesIdle() const {
+    return blocks_ < 2 * gpu_.multiprocessors && kept_ * folded_ / std::max(1.0, blocks_) >= 2 * kLongFold;
+  }
+  bool leavesMostIdle() const { return leavesIdle() && blocks_ < 0.75 * gpu_.multiprocessors; }
+
+  /// Makes a fold of one sweep go in two launches.
+  void cut(FoldAxes::Plan& plan) {
+    const double pieces = std::min(std::ceil(4 * gpu_.multiprocessors / std::max(1.0, blocks_)),
+                                   std::ceil(kept_ * folded_ / std::max(1.0, blocks_) / kLongFold));
+    FoldAxes::Plan second;
+    second.vectors = 4;
+    if (plan.form == FoldAxes::Form::columns) {
+      plan.piece = roundUp(folded_ / pieces, plan.rows * plan.vectors);
+      second.form = plan.form;
+      second.lanes = static_cast<int>(powerIn(domain_.groups.back().extent, 4));
+      second.threads = powerUp(likely(domain_.groups.back().extent, hints_) / second.lanes, 32);
+      second.rows = powerUp(pieces / 4, 256 / second.threads);
+    } else {
+      if (plan.form == FoldAxes::Form::registers) sweeps(plan);
+      plan.form = FoldAxes::Form::sweeps;
+      plan.rows = 1;
+      plan.threads = 256;
+      plan.resident = residentOf(plan, kBase);
+      plan.piece = roundUp(folded_ / pieces, plan.threads * plan.lanes * plan.vectors);
+      second.form = FoldAxes::Form::sweeps;
+      second.lanes = 1;
+      second.threads = std::max(kWarp, powerUp(pieces, 256));
+      second.vectors = 1;
+    }
+    plan.parts = {second};
+  }
+
+ private:
+  /// Blocks of a multiprocessor, so that each thread has the registers it needs and some to spare.
+  int residentOf(const FoldAxes::Plan& plan, double used) const {
+    const int threads = plan.rows * plan.threads;
+    const int blocks = std::min(gpu_.maxBlocks, gpu_.registers / (threads * std::max(kUsual, roundUp(used, 8))));
+    return blocks < 2 && used * threads * 2 <= gpu_.registers ? 2 : blocks;
+  }
+
+  /// For rows that are not held; the registers it takes.
+  double sweeps(FoldAxes::Plan& plan) {
+    plan.keep = false;
+    plan.vectors = 4;
+    plan.threads = std::min(plan.threads, folded_ >= 60000 ? kRowThreads : 512);
+    return kBase + 16;
+  }
+
+  Lowering l_;
+  FoldDomain domain_;
+  const DimBindings& hints_;
+  const Gpu& gpu_;
+  double kept_ = 1, folded_ = 1, blocks_ = 1;
+  int most_ = 1;
+};
+
+}  // namespace
+
+FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const DimBindings& hints,
+                              const Device& device) const {
+  Planner planner(graph, region, hints, device);
+  Lowering l(graph, region, "plan");
+  Plan plan = foldDomain(l).vectorFolded ? planner.rows() : planner.columns();
+  const Phases phases = planPhases(graph, region, false);
+  if (phases.sweeps.size() == 1 && phases.sweeps[0].stores.empty()) {
+    if (planner.leavesIdle()) planner.cut(plan);
+  } else if (planner.leavesMostIdle()) {
+    plan = {};
+    plan.apart = true;
+    RegionMemory memory;
+    for (const Region& part : splitSweeps(graph, region, memory))
+      if (part.kind == RegionKind::reduce)
+        plan.parts.push_back(FoldAxes{}.plan(graph, part, hints, device));
+      else
+        plan.last = Pointwise{}.plan(graph, part, hints, device);
+  }
+  return plan;
+}
+
+}  // namespace tokamak::schedule::gpu

@@ -1,0 +1,79 @@
+#include "schedule/gpu/stages.h"
+
+#include <algorithm>
+
+namespace tokamak::schedule::gpu {
+
+namespace {
+
+/// The part of a region that computes `outputs` from its inputs and from values in `known`.
+Region partOf(const Graph& graph, const Region& region, std::vector<ValueId> outputs, const std::vector<bool>& known) {
+  Region part = region;
+  part.outputs = std::move(outputs);
+  part.inputs.clear();
+  part.nodes.clear();
+  std::vector<bool> inRegion(graph.size(), false), seen(graph.size(), false);
+  for (ValueId v : region.nodes) inRegion[v.index] = true;
+  std::vector<ValueId> work = part.outputs;
+  while (!work.empty()) {
+    const ValueId v = work.back();
+    work.pop_back();
+    if (seen[v.index]) continue;
+    seen[v.index] = true;
+    if (known[v.index] || !inRegion[v.index]) {
+      part.inputs.push_back(v);
+      continue;
+    }
+    part.nodes.push_back(v);
+    work.insert(work.end(), graph.node(v).operands.begin(), graph.node(v).operands.end());
+  }
+  std::sort(part.nodes.begin(), part.nodes.end());
+  std::sort(part.inputs.begin(), part.inputs.end());
+  return part;
+}
+
+}  // namespace
+
+std::vector<Region> splitSweeps(const Graph& graph, const Region& region, RegionMemory& memory) {
+  const Phases phases = planPhases(graph, region, false);
+  // A value can be had after the sweep of the last fold it depends on.
+  std::vector<size_t> after(graph.size(), 0);
+  for (size_t s = 0; s < phases.sweeps.size(); ++s)
+    for (ValueId v : phases.sweeps[s].folds) after[v.index] = s;
+  for (ValueId v : region.nodes)
+    if (!opAs<Reduce>(graph, v))
+      for (ValueId operand : graph.node(v).operands) after[v.index] = std::max(after[v.index], after[operand.index]);
+  std::vector<bool> wanted(graph.size(), false), known(graph.size(), false);
+  for (ValueId v : region.nodes)
+    for (ValueId operand : graph.node(v).operands) wanted[operand.index] = true;
+
+  std::vector<Region> parts;
+  for (size_t s = 0; s < phases.sweeps.size(); ++s) {
+    const Sweep& sweep = phases.sweeps[s];
+    std::vector<ValueId> outputs = sweep.stores;
+    for (ValueId v : region.outputs)
+      if (sweep.stores.empty() && !isFull(graph, region, v) && after[v.index] == s) outputs.push_back(v);
+    for (ValueId v : sweep.folds) {
+      if (std::find(outputs.begin(), outputs.end(), v) != outputs.end() || !wanted[v.index]) continue;
+      outputs.push_back(v);
+      const TensorType& type = graph.type(v);
+      memory.holds[v.index] = memory.add("r" + std::to_string(v.index), computeType(type.dtype), type.elements());
+    }
+    Region& part = parts.emplace_back(partOf(graph, region, outputs, known));
+    if (sweep.folds.empty()) part.kind = RegionKind::pointwise, part.folded.clear();
+    for (ValueId v : outputs) known[v.index] = true;
+  }
+  return parts;
+}
+
+Scheduled joined(std::vector<Scheduled> parts, std::string scheduler, std::string plan) {
+  Scheduled out{{}, parts.back().scratch, std::move(scheduler), std::move(plan)};
+  for (Scheduled& part : parts)
+    for (Launch& launch : part.launches) {
+      if (parts.size() > 1 || part.launches.size() > 1) launch.kernel.name += "_" + std::to_string(out.launches.size());
+      out.launches.push_back(std::move(launch));
+    }
+  return out;
+}
+
+}  // namespace tokamak::schedule::gpu

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "schedule/lowering.h"
+#include "schedule/phases.h"
+
+namespace tokamak::schedule::gpu {
+
+/// Cuts a reduce region at its folds: a region a sweep, each with the results it leaves for later ones as outputs, and
+/// at the end a pointwise one if something is stored at full level. Results that only pass between them get scratch in
+/// `memory`.
+std::vector<Region> splitSweeps(const Graph& graph, const Region& region, RegionMemory& memory);
+
+/// The launches of several, in order, as one.
+Scheduled joined(std::vector<Scheduled> parts, std::string scheduler, std::string plan);
+
+}  // namespace tokamak::schedule::gpu

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "gpu_plans/run.h"
+
+namespace tokamak::gpu_plans {
+namespace {
+
+std::string fold(std::string_view kind, std::string_view dtype, std::string_view result, std::string_view rows,
+                 std::string_view columns) {
+  return fmt::format(R"(graph @g(%x: {1}[{3}, {4}]) {{
+    %0 = reduce %x {{kind = {0}, axes = [0]}} : {2}[{4}]
+    return %0
+  }})",
+                     kind, dtype, result, rows, columns);
+}
+
+TEST(GpuColumns, AThreadTakesNeighbouringColumns) {
+  EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "70", "512")), "reduce: columns, 32 threads x 8, 4 x 8 lanes\n");
+  EXPECT_EQ(plansOf(fold("max", "f32", "f32", "300", "33")), "reduce: columns, 32 threads x 8, 16 x 1 lanes\n");
+  EXPECT_EQ(plansOf(fold("sum", "f32", "f32", "1000", "8")), "reduce: columns, 2 threads x 128, 4 x 4 lanes\n");
+  EXPECT_EQ(plansOf(fold("sum", "f32", "f32", "3", "5000")), "reduce: columns, 32 threads x 4, 4 x 4 lanes\n");
+}
+
+TEST(GpuColumns, EveryKindOfFold) {
+  for (const char* shape : {"1, 7", "5, 64", "130, 129", "600, 12"}) {
+    const std::string text(shape);
+    const std::string rows = text.substr(0, text.find(',')), columns = text.substr(text.find(',') + 2);
+    for (const char* kind : {"sum", "prod", "max", "min", "mean"}) plansOf(fold(kind, "f32", "f32", rows, columns));
+    for (const char* kind : {"argmax", "argmin"}) {
+      plansOf(fold(kind, "f16", "i64", rows, columns));
+      plansOf(fold(kind, "i32", "i64", rows, columns));
+    }
+    plansOf(fold("any", "bool", "bool", rows, columns));
+    plansOf(fold("all", "u8", "bool", rows, columns));
+    plansOf(fold("sum", "i16", "i64", rows, columns));
+  }
+}
+
+TEST(GpuColumns, ManyRowsGoInPieces) {
+  EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "9000", "40")),
+            "reduce: columns, 8 threads x 32, 4 x 8 lanes, pieces of 896, then columns, 16 threads x 4, 4 x 4 lanes\n");
+  plansOf(fold("argmax", "f32", "i64", "9001", "33"));
+  plansOf(fold("mean", "f32", "f32", "M", "N"), {{"M", 3000}, {"N", 37}}, {.hints = {{"M", 1 << 20}, {"N", 100}}});
+}
+
+TEST(GpuColumns, SweepsThroughColumns) {
+  plansOf(R"(graph @g(%x: bf16[70, 40]) {
+    %0 = softmax %x {axis = 0} : bf16[70, 40]
+    return %0
+  })");
+  plansOf(R"(graph @g(%x: f32[5, 70, 41]) {
+    %0 = softmax %x {axis = 1} : f32[5, 70, 41]
+    return %0
+  })");
+  plansOf(R"(graph @g(%x: f32[M, N]) {
+    %0 = softmax %x {axis = 0} : f32[M, N]
+    return %0
+  })",
+          {{"M", 33}, {"N", 21}});
+}
+
+TEST(GpuColumns, SweepsThroughFewLongColumnsGoApart) {
+  const std::string plans = plansOf(R"(graph @g(%x: bf16[3000, 32]) {
+    %0 = cast %x : f32[3000, 32]
+    %1 = reduce %0 {kind = mean, axes = [0]} : f32[32]
+    %2 = broadcast %1 {axes = [1]} : f32[3000, 32]
+    %3 = sub %0, %2 : f32[3000, 32]
+    %4 = mul %3, %3 : f32[3000, 32]
+    %5 = reduce %4 {kind = mean, axes = [0]} : f32[32]
+    %6 = rsqrt %5 : f32[32]
+    %7 = broadcast %6 {axes = [1]} : f32[3000, 32]
+    %8 = mul %3, %7 : f32[3000, 32]
+    %9 = cast %8 : bf16[3000, 32]
+    return %9, %1, %6
+  })");
+  EXPECT_NE(plans.find("; "), std::string::npos) << plans;
+}
+
+}  // namespace
+}  // namespace tokamak::gpu_plans

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "gpu_plans/run.h"
+
+namespace tokamak::gpu_plans {
+namespace {
+
+std::string softmax(std::string_view dtype, std::string_view rows, std::string_view columns) {
+  return fmt::format(R"(graph @g(%x: {0}[{1}, {2}]) {{
+    %0 = softmax %x {{axis = 1}} : {0}[{1}, {2}]
+    return %0
+  }})",
+                     dtype, rows, columns);
+}
+
+std::string layerNorm(std::string_view dtype, std::string_view rows, std::string_view columns) {
+  return fmt::format(R"(graph @g(%x: {0}[{1}, {2}], %w: {0}[{2}], %b: {0}[{2}]) {{
+    %0 = norm %x, %w, %b {{kind = layer, axes = 1, eps = 1e-05, affine = true}} : {0}[{1}, {2}]
+    return %0
+  }})",
+                     dtype, rows, columns);
+}
+
+std::string fold(std::string_view kind, std::string_view dtype, std::string_view result, std::string_view rows,
+                 std::string_view columns) {
+  return fmt::format(R"(graph @g(%x: {1}[{3}, {4}]) {{
+    %0 = reduce %x {{kind = {0}, axes = [1]}} : {2}[{3}]
+    return %0
+  }})",
+                     kind, dtype, result, rows, columns);
+}
+
+TEST(GpuRows, SeveralShortRowsShareAWarp) {
+  EXPECT_EQ(plansOf(softmax("f32", "9", "4")),
+            "reduce: registers, 1 threads x 32, 1 x 4 lanes, values kept, 32 blocks\n");
+  EXPECT_EQ(plansOf(softmax("bf16", "37", "64")),
+            "reduce: registers, 2 threads x 16, 4 x 8 lanes, values kept, 25 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "256")), "reduce: registers, 8 threads x 4, 4 x 8 lanes, 32 blocks\n");
+}
+
+TEST(GpuRows, AWarpOrABlockTakesARow) {
+  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "1024")), "reduce: registers, 32 threads, 4 x 8 lanes, 32 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "3", "4096")), "reduce: registers, 128 threads, 4 x 8 lanes, 8 blocks\n");
+  EXPECT_EQ(plansOf(softmax("f32", "2", "5000")),
+            "reduce: registers, 320 threads, 4 x 4 lanes, values kept, 3 blocks\n");
+}
+
+TEST(GpuRows, LongRowsAreSweptAgain) {
+  EXPECT_EQ(plansOf(layerNorm("bf16", "M", "65536"), {{"M", 2}}),
+            "reduce: sweeps, 1024 threads, 4 x 8 lanes, 1 blocks\n");
+  plansOf(softmax("f32", "2", "33000"));
+}
+
+TEST(GpuRows, FewLongRowsGoInPieces) {
+  EXPECT_EQ(
+      plansOf(fold("sum", "f32", "f32", "2", "200000")),
+      "reduce: sweeps, 256 threads, 4 x 4 lanes, 4 blocks, pieces of 28672, then sweeps, 32 threads, 1 x 1 lanes\n");
+  plansOf(fold("argmax", "bf16", "i64", "3", "150001"));
+  plansOf(fold("max", "f32", "f32", "M", "N"), {{"M", 3}, {"N", 70001}}, {.hints = {{"M", 1}, {"N", 1 << 20}}});
+  plansOf(fold("argmin", "i32", "i64", "M", "N"), {{"M", 2}, {"N", 40000}}, {.hints = {{"M", 1}, {"N", 1 << 20}}});
+  plansOf(layerNorm("bf16", "2", "131072"));
+}
+
+TEST(GpuRows, SweepsOfFewLongRowsGoApart) {
+  const std::string plans = plansOf(softmax("bf16", "18", "66000"));
+  EXPECT_NE(plans.find("; "), std::string::npos) << plans;
+}
+
+TEST(GpuRows, OddRowsAreReadAtTheBordersOfMemory) {
+  EXPECT_EQ(plansOf(softmax("bf16", "7", "4095")),
+            "reduce: registers, 192 threads, 3 x 8 lanes across rows, values kept, 5 blocks\n");
+  for (int64_t n : {17, 33, 100, 257, 1025}) {
+    plansOf(softmax("bf16", "19", std::to_string(n)));
+    plansOf(layerNorm("f32", "6", std::to_string(n)));
+    plansOf(fold("argmax", "bf16", "i64", "11", std::to_string(n)));
+  }
+  plansOf(softmax("f32", "3", "40001"));
+}
+
+TEST(GpuRows, RowsOfAnySize) {
+  for (int64_t n : {0, 1, 5, 31, 64, 1000})
+    for (int64_t m : {0, 1, 7}) {
+      plansOf(softmax("bf16", "M", "N"), {{"M", m}, {"N", n}}, {.hints = {{"M", 100000}, {"N", 1000}}});
+      plansOf(layerNorm("f32", "M", "96"), {{"M", m}}, {.hints = {{"M", 100000}}});
+      plansOf(fold("sum", "f32", "f32", "M", "N"), {{"M", m}, {"N", n}});
+    }
+}
+
+TEST(GpuRows, EveryKindOfFold) {
+  for (const char* shape : {"7, 3", "5, 64", "3, 129", "2, 3000"}) {
+    const std::string text(shape);
+    const std::string rows = text.substr(0, text.find(',')), columns = text.substr(text.find(',') + 2);
+    for (const char* kind : {"sum", "prod", "max", "min", "mean"}) plansOf(fold(kind, "f32", "f32", rows, columns));
+    for (const char* kind : {"argmax", "argmin"}) {
+      plansOf(fold(kind, "f16", "i64", rows, columns));
+      plansOf(fold(kind, "i32", "i64", rows, columns));
+    }
+    plansOf(fold("any", "bool", "bool", rows, columns));
+    plansOf(fold("all", "u8", "bool", rows, columns));
+    plansOf(fold("sum", "i16", "i64", rows, columns));
+  }
+}
+
+TEST(GpuRows, FoldsOfSeveralAxes) {
+  plansOf(R"(graph @g(%x: f32[5, 3, 4, 8]) {
+    %0 = reduce %x {kind = sum, axes = [0, 2, 3]} : f32[3]
+    %1 = reduce %x {kind = max, axes = [1, 3]} : f32[5, 4]
+    %2 = reduce %x {kind = argmin, axes = [0, 1, 2, 3]} : i64[]
+    return %0, %1, %2
+  })");
+  plansOf(R"(graph @g(%x: f32[6, 10, 9, 7], %w: f32[10], %b: f32[10]) {
+    %0 = norm %x, %w, %b {kind = group, groups = 5, eps = 1e-05, affine = true} : f32[6, 10, 9, 7]
+    return %0
+  })");
+}
+
+}  // namespace
+}  // namespace tokamak::gpu_plans
