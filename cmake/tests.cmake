@@ -9,8 +9,11 @@ add_executable(fuzz_passes_test ${PROJECT_SOURCE_DIR}/tests/fuzz/passes_test.cpp
 target_link_libraries(fuzz_passes_test PRIVATE tokamak_passes tokamak_random_graph GTest::gtest GTest::gtest_main)
 gtest_discover_tests(fuzz_passes_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
 
+# A libcuda for machines without a GPU, opened by the tests of tests/cuda.
+add_library(fake_cuda SHARED ${PROJECT_SOURCE_DIR}/tests/cuda/fake/fake_cuda.cpp)
+
 # The sources of tests/FOLDER are one GoogleTest program, FOLDER_test.
-foreach(folder e2e golden errors gpu_plans)
+foreach(folder e2e golden errors gpu_plans cuda)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
   if(sources)
     add_executable(${folder}_test ${sources})
@@ -21,6 +24,8 @@ foreach(folder e2e golden errors gpu_plans)
                          PROPERTIES TIMEOUT 900)
   endif()
 endforeach()
+add_dependencies(cuda_test fake_cuda)
+target_compile_definitions(cuda_test PRIVATE TOKAMAK_FAKE_CUDA="$<TARGET_FILE:fake_cuda>")
 
 # The tree's own rules.
 foreach(rule arrows sizes errors guide)

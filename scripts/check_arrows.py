@@ -25,7 +25,7 @@ ARROWS: dict[str, list[str]] = {
     "sparse": ["support", "sparse/stream"],
     "sparse/stream": ["support"],
     "sim": ["sparse/stream"],
-    "driver": ["passes", "schedule", "codegen/llvm", "library", "runtime", "sparse", "sim"],
+    "driver": ["passes", "schedule", "codegen/llvm", "codegen/cuda", "library", "runtime", "sparse", "sim"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

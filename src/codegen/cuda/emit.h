@@ -23,14 +23,14 @@ namespace tokamak::codegen::cuda {
 
 /// What the text may take for granted; the caller sees to it for every launch.
 struct Assumptions {
-  /// Every global buffer has fewer than kNarrowIndexLimit elements and every symbol is smaller: indices are 32 bits wide.
+  /// Every global buffer has fewer than kNarrowIndexLimit elements and every symbol is smaller: indices are 32 bits
+  /// wide.
   bool narrow = true;
   /// Every global buffer starts on a boundary of so many bytes (a power of two; 1 stands for its elements' own).
   int alignment = 16;
 
   bool operator==(const Assumptions&) const = default;
 };
-
 
 /// The grid and the block as expressions over the kernel's symbols; zero where a loop has no iterations.
 struct Launch {
