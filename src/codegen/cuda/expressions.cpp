@@ -133,6 +133,8 @@ Text FunctionText::nodeText(ExprId id) {
                  return infix(base, "+", {"l", Level::atom}, Level::sum);
                },
                [&](const Fold& e) { return foldText(e); }, [&](const Prefix& e) { return prefixText(id, e); },
+               [&](const WarpFold& e) { return warpText(id, e.kind, e.a, e.width, false); },
+               [&](const WarpPrefix& e) { return warpText(id, e.kind, e.a, e.width, true); },
                [&](const Extract& e) { return kernel_.type(e.a).lanes == 1 ? value(e.a) : lane(e.a, e.lane); },
                [&](const Philox& e) { return philoxText(id, e); }},
       expr.node);
@@ -208,6 +210,32 @@ Text FunctionText::prefixText(ExprId id, const Prefix& e) {
   return known(id)->text;
 }
 
+/// Threads exchange what they have so far: with the one across, at half the width first; for a prefix with the one so
+/// far before, next to it first.
+Text FunctionText::warpText(ExprId id, BinaryKind kind, ExprId a, int width, bool prefix) {
+  const ValueType type = kernel_.type(a);
+  const Text start = widened(a);
+  const std::string name = freshName(), type_name = typeName(snippets_, type.dtype);
+  const Text own{name, Level::atom}, distance{"d", Level::atom};
+  line(fmt::format("{} {} = {};", type_name, name, start.text));
+  line("#pragma unroll");
+  if (prefix) {
+    const Text before = call(fmt::format("{}<{}>", snippets_.use("shuffle_up"), width), {own, distance});
+    const Text joined = binaryText(snippets_, kind, type.dtype, {"before", Level::atom}, own);
+    line(fmt::format("for (int d = 1; d < {}; d *= 2) {{", width));
+    line(fmt::format("  const {} before = {};", type_name, before.text));
+    line(fmt::format("  if ({}() % {} >= d) {} = {};", snippets_.use("lane"), width, name, joined.text));
+    line("}");
+  } else {
+    const Text across = call(snippets_.use("shuffle_xor"), {own, distance});
+    line(fmt::format("for (int d = {}; d > 0; d /= 2) {} = {};", width / 2, name,
+                     binaryText(snippets_, kind, type.dtype, own, across).text));
+  }
+  nesting_[id.index] = 0;
+  remember(id, {own, 0, {}});
+  return own;
+}
+
 /// Four neighbours share a block of random words.
 Text FunctionText::philoxText(ExprId id, const Philox& e) {
   const int lanes = kernel_.type(id).lanes;
@@ -221,49 +249,6 @@ Text FunctionText::philoxText(ExprId id, const Philox& e) {
   nesting_[id.index] = 0;
   remember(id, {{name + "[l]", Level::atom}, 0, name});
   return known(id)->text;
-}
-
-// ---- memory ----
-
-std::string FunctionText::element(BufferId buffer, ExprId index, const std::string& offset) {
-  const Text at = value(index);
-  return fmt::format("{}[{}]", nameOf(buffer), offset.empty() ? at.text : at.at(Level::sum) + " + " + offset);
-}
-
-/// The largest access that the address is known to be aligned for.
-int FunctionText::pieceBytes(BufferId buffer, ExprId index, int lanes) const {
-  const Buffer& b = kernel_.buffer(buffer);
-  const int64_t width = byteWidth(b.dtype);
-  if (b.scope == Scope::local) return static_cast<int>(width);  // registers
-  const int64_t base = b.scope == Scope::shared ? 16 : std::max<int64_t>(assumptions_.alignment, width);
-  int64_t bytes = std::min<int64_t>({16, base, ranges_[index.index].multiple * width});
-  while (lanes * width % bytes != 0) bytes /= 2;
-  return static_cast<int>(std::max(bytes, width));
-}
-
-Text FunctionText::loadText(ExprId id, const Load& e) {
-  const ValueType type = kernel_.type(id);
-  const bool consecutive = type.lanes > 1 && kernel_.type(e.index).lanes == 1;
-  const bool isBool = type.dtype == DType::boolean;
-  if (consecutive) named(e.index);
-  const int piece = consecutive && !e.mask ? pieceBytes(e.buffer, e.index, type.lanes) : 0;
-  if (piece > byteWidth(type.dtype)) {
-    const std::string name = isBool ? freshName() : nameFor(id);
-    line(fmt::format("{} {}[{}];", memoryTypeName(snippets_, type.dtype), name, type.lanes));
-    line(fmt::format("{}<{}>({}, {} + {});", snippets_.use("load"), piece, name, nameOf(e.buffer),
-                     value(e.index).at(Level::sum)));
-    nesting_[id.index] = 0;
-    const Text lane{name + "[l]", Level::atom};
-    if (isBool) return infix(lane, "!=", {"0", Level::atom}, Level::comparison);
-    remember(id, {lane, 0, name});
-    return lane;
-  }
-  Text text{element(e.buffer, e.index, consecutive ? "l" : ""), Level::atom};
-  if (isBool) text = infix(text, "!=", {"0", Level::atom}, Level::comparison);
-  if (!e.mask) return text;
-  return {fmt::format("{} ? {} : {}", value(e.mask).at(Level::logic), text.at(Level::logic),
-                      zeroText(snippets_, type.dtype).text),
-          Level::choice};
 }
 
 }  // namespace tokamak::codegen::cuda

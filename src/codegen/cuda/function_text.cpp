@@ -176,9 +176,11 @@ void FunctionText::measure() {
   std::function<void(const Block&)> visit = [&](const Block& block) {
     for (const Stmt& stmt : block) {
       forEachExpr(stmt, reach);
-      if (auto* let = std::get_if<Let>(&stmt.node))
+      if (auto* let = std::get_if<Let>(&stmt.node)) {
+        lets_[let->var] = let->value;
         narrowVariables_[let->var.index] =
             kernel_.variable(let->var).type.dtype == DType::i64 && ranges_[let->value.index].fitsInt();
+      }
       if (auto* loop = std::get_if<For>(&stmt.node)) {
         // The variable goes one step beyond its last value.
         const Range &begin = ranges_[loop->begin.index], &end = ranges_[loop->end.index];
@@ -227,6 +229,12 @@ std::string FunctionText::declaredType(ValueType type, bool narrow) {
 
 std::string FunctionText::typeOf(ExprId id) { return declaredType(kernel_.type(id), isNarrow(id)); }
 
+/// So many registers that as many blocks as the kernel wants fit a multiprocessor.
+std::string FunctionText::launchBounds(int64_t threads) const {
+  if (kernel_.residentBlocks == 0) return fmt::format("__launch_bounds__({}) ", threads);
+  return fmt::format("__launch_bounds__({}, {}) ", threads, kernel_.residentBlocks);
+}
+
 std::string FunctionText::function(const std::string& symbol) {
   std::vector<std::string> parameters;
   int inouts = 0;
@@ -248,7 +256,7 @@ std::string FunctionText::function(const std::string& symbol) {
   }
   std::string bounds;
   const auto x = launch_.block[0].constant(), y = launch_.block[1].constant(), z = launch_.block[2].constant();
-  if (x && y && z) bounds = fmt::format("__launch_bounds__({}) ", std::max<int64_t>(1, *x * *y * *z));
+  if (x && y && z) bounds = launchBounds(std::max<int64_t>(1, *x * *y * *z));
   declareBuffers();
   block(kernel_.body);
   return fmt::format("extern \"C\" __global__ void {}{}({}) {{\n{}}}\n", bounds, symbol, fmt::join(parameters, ", "),

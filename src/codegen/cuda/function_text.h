@@ -44,6 +44,7 @@ class FunctionText {
   void bound(const kernel::For& s);
   void define(kernel::VarId var, kernel::ExprId value, bool isMutable);
   void declareBuffers();
+  std::string launchBounds(int64_t threads) const;
   void scope(const std::function<void()>& body);
   void changed() { ++epoch_; }
 
@@ -61,6 +62,7 @@ class FunctionText {
   Text philoxText(kernel::ExprId id, const kernel::Philox& e);
   Text foldText(const kernel::Fold& e);
   Text prefixText(kernel::ExprId id, const kernel::Prefix& e);
+  Text warpText(kernel::ExprId id, BinaryKind kind, kernel::ExprId a, int width, bool prefix);
   Text laneOfRamp(const kernel::Ramp& e, const Text& lane);
   Text integerBinary(kernel::ExprId id, const kernel::Bin& e);
   Text quotient(kernel::ExprId id, const kernel::Bin& e);
@@ -71,7 +73,12 @@ class FunctionText {
 
   // Memory
   std::string element(kernel::BufferId buffer, kernel::ExprId index, const std::string& offset);
-  int pieceBytes(kernel::BufferId buffer, kernel::ExprId index, int lanes) const;
+  /// Bytes of the pieces in which consecutive lanes move: 0 where they go one by one.
+  int pieceBytes(kernel::BufferId buffer, kernel::ExprId index, int lanes, bool isAligned) const;
+  Text piecewiseLoad(kernel::ExprId id, const kernel::Load& e, int piece);
+  void piecewiseStore(const kernel::Store& s, int piece);
+  std::string memoryArray(kernel::ExprId value);  // holds it as it lies in memory
+  const kernel::Splat* uniform(kernel::ExprId mask) const;
 
   // Text
   std::string typeOf(kernel::ExprId id);
@@ -93,7 +100,8 @@ class FunctionText {
   std::vector<Range> ranges_;
   std::vector<bool> narrow_;  // by expression: an i64 written as `int`
   std::vector<bool> narrowVariables_;
-  std::vector<bool> changing_;  // by expression: reads a mutable variable or memory that is written
+  std::map<kernel::VarId, kernel::ExprId> lets_;  // what immutable variables are
+  std::vector<bool> changing_;                    // by expression: reads a mutable variable or memory that is written
   std::vector<int> uses_;
   std::vector<std::string> variableNames_, bufferNames_;
   std::map<std::string, std::string, std::less<>> symbolNames_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernel/index_exprs.h"
 #include "kernel/operands.h"
 
 namespace tokamak::codegen::cuda {
@@ -43,7 +44,9 @@ Range between(Wide low, Wide high, DType t, bool isIndex) {
 class Analysis {
  public:
   Analysis(const Kernel& kernel, const Assumptions& assumptions)
-      : kernel_(kernel), assumptions_(assumptions), ranges_(kernel.exprCount()), variables_(kernel.variables.size()) {}
+      : kernel_(kernel), assumptions_(assumptions), ranges_(kernel.exprCount()), variables_(kernel.variables.size()) {
+    if (assumptions.narrow && kernel.reach) withinReach_ = indexExprs(kernel);
+  }
 
   std::vector<Range> run() {
     collect(kernel_.body);
@@ -51,6 +54,10 @@ class Analysis {
       const Expr& expr = kernel_.expr(ExprId(i));
       if (isFloat(expr.type.dtype)) continue;
       ranges_[i] = std::visit([&](const auto& node) { return of(node, expr.type, i); }, expr.node);
+      if (!withinReach_.empty() && withinReach_[i]) {
+        ranges_[i].low = std::max(ranges_[i].low, -kNarrowIndexLimit);
+        ranges_[i].high = std::min(ranges_[i].high, kNarrowIndexLimit);
+      }
     }
     return std::move(ranges_);
   }
@@ -156,6 +163,7 @@ class Analysis {
   const Assumptions& assumptions_;
   std::vector<Range> ranges_;
   std::vector<Definition> variables_;
+  std::vector<bool> withinReach_;  // by expression; empty where nothing is known
 };
 
 }  // namespace

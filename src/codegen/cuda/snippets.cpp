@@ -191,6 +191,106 @@ template <> struct Piece<16> { typedef uint4 type; };
   }
 }
 )"},
+      // Of data that no one writes while the kernel runs.
+      {"load_evict_last",
+       {"load"},
+       R"(template <class T, int N> D void fetch_evict_last(T (&to)[N], const T* from, uint4& p) {
+  asm("ld.global.nc.L1::evict_last.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(p.x), "=r"(p.y), "=r"(p.z), "=r"(p.w) : "l"(from));
+}
+template <int A, class T, int N> D void load_evict_last(T (&to)[N], const T* from) {
+  if constexpr (A < 16) return load<A>(to, from);
+#pragma unroll
+  for (int i = 0; i < N; i += 16 / sizeof(T)) {
+    uint4 piece;
+    fetch_evict_last(to, from + i, piece);
+    memcpy(to + i, &piece, 16);
+  }
+}
+)"},
+      {"load_evict_first",
+       {"load"},
+       R"(template <class T, int N> D void fetch_evict_first(T (&to)[N], const T* from, uint4& p) {
+  asm("ld.global.nc.L1::evict_first.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(p.x), "=r"(p.y), "=r"(p.z), "=r"(p.w) : "l"(from));
+}
+template <int A, class T, int N> D void load_evict_first(T (&to)[N], const T* from) {
+  if constexpr (A < 16) return load<A>(to, from);
+#pragma unroll
+  for (int i = 0; i < N; i += 16 / sizeof(T)) {
+    uint4 piece;
+    fetch_evict_first(to, from + i, piece);
+    memcpy(to + i, &piece, 16);
+  }
+}
+)"},
+      {"clear",
+       {},
+       R"(template <class T, int N> D void clear(T (&to)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) to[i] = T{0};
+}
+)"},
+      {"all",
+       {},
+       R"(template <int N> D bool all(const bool (&mask)[N], int first, int count) {
+  bool every = true;
+#pragma unroll
+  for (int i = 0; i < count; ++i) every = every && mask[first + i];
+  return every;
+}
+)"},
+      {"load_masked",
+       {"piece", "all"},
+       R"(template <int A, class T, int N> D void load_masked(T (&to)[N], const T* from, const bool (&mask)[N]) {
+  typedef typename Piece<A>::type P;
+  constexpr int n = A / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < N; i += n) {
+    if (all(mask, i, n)) {
+      const P piece = *(const P*)(from + i);
+      memcpy(to + i, &piece, A);
+      continue;
+    }
+#pragma unroll
+    for (int j = i; j < i + n; ++j) to[j] = mask[j] ? from[j] : T{0};
+  }
+}
+)"},
+      {"store_masked",
+       {"piece", "all"},
+       R"(template <int A, class T, int N> D void store_masked(T* to, const T (&from)[N], const bool (&mask)[N]) {
+  typedef typename Piece<A>::type P;
+  constexpr int n = A / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < N; i += n) {
+    if (all(mask, i, n)) {
+      P piece;
+      memcpy(&piece, from + i, A);
+      *(P*)(to + i) = piece;
+      continue;
+    }
+#pragma unroll
+    for (int j = i; j < i + n; ++j)
+      if (mask[j]) to[j] = from[j];
+  }
+}
+)"},
+      // ---- threads of a warp ----
+      {"lane", {}, R"(D int lane() { int r; asm("mov.u32 %0, %%laneid;" : "=r"(r)); return r; }
+)"},
+      {"shuffle_xor",
+       {},
+       R"(template <class T> D T shuffle_xor(T x, int d) { return T(__shfl_xor_sync(0xffffffffu, (int)x, d)); }
+template <> D float shuffle_xor(float x, int d) { return __shfl_xor_sync(0xffffffffu, x, d); }
+template <> D double shuffle_xor(double x, int d) { return __shfl_xor_sync(0xffffffffu, x, d); }
+template <> D long long shuffle_xor(long long x, int d) { return __shfl_xor_sync(0xffffffffu, x, d); }
+)"},
+      {"shuffle_up",
+       {},
+       R"(template <int W, class T> D T shuffle_up(T x, int d) { return T(__shfl_up_sync(0xffffffffu, (int)x, d, W)); }
+template <int W> D float shuffle_up(float x, int d) { return __shfl_up_sync(0xffffffffu, x, d, W); }
+template <int W> D double shuffle_up(double x, int d) { return __shfl_up_sync(0xffffffffu, x, d, W); }
+template <int W> D long long shuffle_up(long long x, int d) { return __shfl_up_sync(0xffffffffu, x, d, W); }
+)"},
       {"store",
        {"piece"},
        R"(template <int A, class T, int N> D void store(T* to, const T (&from)[N]) {

@@ -60,37 +60,6 @@ void FunctionText::emit(const Assign& s) {
   changed();
 }
 
-void FunctionText::emit(const Store& s) {
-  const ValueType type = kernel_.type(s.value);
-  const int lanes = std::max(type.lanes, kernel_.type(s.index).lanes);
-  const bool consecutive = lanes > 1 && kernel_.type(s.index).lanes == 1;
-  const int piece = consecutive && !s.mask ? pieceBytes(s.buffer, s.index, lanes) : 0;
-  if (consecutive) named(s.index);
-  if (piece > byteWidth(type.dtype)) {
-    std::string from;
-    if (type.dtype == DType::boolean || isNarrow(s.value)) {  // in memory they are bytes, and long
-      const Text text = value(s.value);
-      from = freshName();
-      line(fmt::format("{} {}[{}];", memoryTypeName(snippets_, type.dtype), from, lanes));
-      laneLoop(lanes, fmt::format("{}[l] = {};", from, text.text));
-    } else {
-      from = array(s.value);
-    }
-    line(fmt::format("{}<{}>({} + {}, {});", snippets_.use(s.streaming ? "store_streaming" : "store"), piece,
-                     nameOf(s.buffer), value(s.index).at(Level::sum), from));
-    return changed();
-  }
-  const Text text = value(s.value);
-  const std::string mask = s.mask ? fmt::format("if ({}) ", value(s.mask).text) : "";
-  const std::string statement =
-      fmt::format("{}{} = {};", mask, element(s.buffer, s.index, consecutive ? "l" : ""), text.text);
-  if (lanes == 1)
-    line(statement);
-  else
-    laneLoop(lanes, statement);
-  changed();
-}
-
 /// An index out of bounds does nothing: the test stays in the text, since whether the address may be asked for is
 /// nowhere promised.
 void FunctionText::emit(const Prefetch& s) {
@@ -140,17 +109,13 @@ void FunctionText::bound(const For& s) {
   const bool guarded = !(count == extent) || !count.isConst();
   const Range& from = ranges_[s.begin.index];
   const std::string type = narrowVariables_[s.var.index] ? "int" : "long long";
-  const auto write = [&] {
-    Text index = castTo(type, {place, Level::atom});
-    if (s.step != 1) index = infix(index, "*", {fmt::format("{}", s.step), Level::atom}, Level::product);
-    if (!(from.low == 0 && from.high == 0)) index = infix(value(s.begin), "+", index, Level::sum);
-    line(fmt::format("const {} {} = {};", type, nameOf(s.var), index.text));
-    block(s.body);
-  };
-  if (!guarded) return write();
-  const std::string limit = dimText(count);
-  line(fmt::format("if ({} < {}) {{", place, limit));
-  scope(write);
+  Text index = castTo(type, {place, Level::atom});
+  if (s.step != 1) index = infix(index, "*", {fmt::format("{}", s.step), Level::atom}, Level::product);
+  if (!(from.low == 0 && from.high == 0)) index = infix(value(s.begin), "+", index, Level::sum);
+  line(fmt::format("const {} {} = {};", type, nameOf(s.var), index.text));
+  if (!guarded) return block(s.body);
+  line(fmt::format("if ({} < {}) {{", nameOf(s.var), value(s.end).at(Level::sum)));
+  scope([&] { block(s.body); });
   line("}");
 }
 

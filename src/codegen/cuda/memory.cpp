@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/cuda/function_text.h"
+
+/// The part of FunctionText that loads and stores.
+namespace tokamak::codegen::cuda {
+
+using namespace kernel;
+
+std::string FunctionText::element(BufferId buffer, ExprId index, const std::string& offset) {
+  const Text at = value(index);
+  return fmt::format("{}[{}]", nameOf(buffer), offset.empty() ? at.text : at.at(Level::sum) + " + " + offset);
+}
+
+/// As large as the address is known to be aligned for.
+int FunctionText::pieceBytes(BufferId buffer, ExprId index, int lanes, bool isAligned) const {
+  const Buffer& b = kernel_.buffer(buffer);
+  const int64_t width = byteWidth(b.dtype);
+  if (b.scope == Scope::local || lanes == 1 || kernel_.type(index).lanes > 1) return 0;  // registers; one; a gather
+  const int64_t base = b.scope == Scope::shared ? 16 : std::max<int64_t>(assumptions_.alignment, width);
+  const int64_t known = isAligned ? lanes * width : ranges_[index.index].multiple * width;
+  int64_t bytes = std::min<int64_t>({16, base, known});
+  while (lanes * width % bytes != 0) bytes /= 2;
+  return bytes > width ? static_cast<int>(bytes) : 0;
+}
+
+/// Of a mask that is the same in all lanes.
+const Splat* FunctionText::uniform(ExprId mask) const {
+  if (auto* var = std::get_if<Var>(&kernel_.expr(mask).node))
+    if (auto let = lets_.find(var->var); let != lets_.end() && !changing_[let->second.index]) mask = let->second;
+  return std::get_if<Splat>(&kernel_.expr(mask).node);
+}
+
+Text FunctionText::piecewiseLoad(ExprId id, const Load& e, int piece) {
+  const ValueType type = kernel_.type(id);
+  const Buffer& buffer = kernel_.buffer(e.buffer);
+  const bool isBool = type.dtype == DType::boolean;
+  const bool hinted = buffer.scope == Scope::global && buffer.access == Access::in && e.cache != Cache::normal;
+  const std::string from = fmt::format("{} + {}", nameOf(e.buffer), named(e.index).at(Level::sum));
+  const Splat* same = e.mask ? uniform(e.mask) : nullptr;
+  const std::string mask = !e.mask ? "" : same ? value(same->a).text : array(e.mask);
+  const std::string name = isBool ? freshName() : nameFor(id);
+  const std::string load = hinted ? fmt::format("load_{}", tokamak::nameOf(e.cache)) : "load";
+  line(fmt::format("{} {}[{}];", memoryTypeName(snippets_, type.dtype), name, type.lanes));
+  if (!e.mask) {
+    line(fmt::format("{}<{}>({}, {});", snippets_.use(load), piece, name, from));
+  } else if (same) {
+    line(fmt::format("if ({}) {}<{}>({}, {});", mask, snippets_.use(load), piece, name, from));
+    line(fmt::format("else {}({});", snippets_.use("clear"), name));
+  } else {
+    line(fmt::format("{}<{}>({}, {}, {});", snippets_.use("load_masked"), piece, name, from, mask));
+  }
+  nesting_[id.index] = 0;
+  const Text lane{name + "[l]", Level::atom};
+  if (isBool) return infix(lane, "!=", {"0", Level::atom}, Level::comparison);
+  remember(id, {lane, 0, name});
+  return lane;
+}
+
+Text FunctionText::loadText(ExprId id, const Load& e) {
+  const ValueType type = kernel_.type(id);
+  const bool consecutive = type.lanes > 1 && kernel_.type(e.index).lanes == 1;
+  const int piece = !e.mask || e.aligned ? pieceBytes(e.buffer, e.index, type.lanes, e.aligned) : 0;
+  if (piece > 0) return piecewiseLoad(id, e, piece);
+  if (consecutive) named(e.index);
+  Text text{element(e.buffer, e.index, consecutive ? "l" : ""), Level::atom};
+  if (type.dtype == DType::boolean) text = infix(text, "!=", {"0", Level::atom}, Level::comparison);
+  if (!e.mask) return text;
+  return {fmt::format("{} ? {} : {}", value(e.mask).at(Level::logic), text.at(Level::logic),
+                      zeroText(snippets_, type.dtype).text),
+          Level::choice};
+}
+
+std::string FunctionText::memoryArray(ExprId id) {
+  const ValueType type = kernel_.type(id);
+  if (type.dtype != DType::boolean && !isNarrow(id) && type.lanes > 1) return array(id);
+  const Text text = value(id);
+  const std::string name = freshName();
+  line(fmt::format("{} {}[{}];", memoryTypeName(snippets_, type.dtype), name, type.lanes));
+  laneLoop(type.lanes, fmt::format("{}[l] = {};", name, text.text));
+  return name;
+}
+
+void FunctionText::piecewiseStore(const Store& s, int piece) {
+  const std::string to = fmt::format("{} + {}", nameOf(s.buffer), named(s.index).at(Level::sum));
+  const std::string from = memoryArray(s.value);
+  const std::string store = snippets_.use(s.streaming ? "store_streaming" : "store");
+  if (!s.mask)
+    line(fmt::format("{}<{}>({}, {});", store, piece, to, from));
+  else if (const Splat* same = uniform(s.mask))
+    line(fmt::format("if ({}) {}<{}>({}, {});", value(same->a).text, store, piece, to, from));
+  else
+    line(fmt::format("{}<{}>({}, {}, {});", snippets_.use("store_masked"), piece, to, from, array(s.mask)));
+}
+
+void FunctionText::emit(const Store& s) {
+  const ValueType type = kernel_.type(s.value);
+  const int lanes = std::max(type.lanes, kernel_.type(s.index).lanes);
+  const bool consecutive = lanes > 1 && kernel_.type(s.index).lanes == 1;
+  const int piece = !s.mask || s.aligned ? pieceBytes(s.buffer, s.index, type.lanes, s.aligned) : 0;
+  if (piece > 0) {
+    piecewiseStore(s, piece);
+    return changed();
+  }
+  if (consecutive) named(s.index);
+  const Text text = value(s.value);
+  const std::string mask = s.mask ? fmt::format("if ({}) ", value(s.mask).text) : "";
+  const std::string statement =
+      fmt::format("{}{} = {};", mask, element(s.buffer, s.index, consecutive ? "l" : ""), text.text);
+  if (lanes == 1)
+    line(statement);
+  else
+    laneLoop(lanes, statement);
+  changed();
+}
+
+}  // namespace tokamak::codegen::cuda
