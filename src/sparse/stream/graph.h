@@ -121,6 +121,9 @@ void shareStreams(Graph& graph);
 /// such levels, no cycles. Sets the kinds and ranks of all streams, which must agree where streams meet in one block.
 Result<> verify(Graph& graph);
 
+/// Gives the outputs of one node, whose inputs have theirs, their kinds and ranks. No checks.
+void inferStreams(Graph& graph, NodeId node);
+
 /// Nodes in an order in which producers come first. Requires a verified graph.
 std::vector<NodeId> topologicalOrder(const Graph& graph);
 

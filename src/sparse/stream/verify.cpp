@@ -9,10 +9,10 @@ namespace tokamak::stream {
 
 namespace {
 
-/// Checks one node at a time, producers first, and gives its outputs their kinds and ranks.
+/// Checks one node, whose inputs have their kinds and ranks.
 class NodeCheck {
  public:
-  NodeCheck(Graph& graph, NodeId id) : graph_(graph), id_(id), node_(graph.node(id)) {}
+  NodeCheck(const Graph& graph, NodeId id) : graph_(graph), id_(id), node_(graph.node(id)) {}
 
   Result<> run() {
     return std::visit([this](const auto& block) { return check(block); }, node_.block);
@@ -23,15 +23,12 @@ class NodeCheck {
 
   Result<> check(const Root& b) {
     TK_RETURN_IF_ERROR(ports(0, 1));
-    TK_RETURN_IF_ERROR(knownTensor(b.tensor));
-    return put(0, ref, 0);
+    return knownTensor(b.tensor);
   }
   Result<> check(const Scan& b) {
     TK_RETURN_IF_ERROR(ports(1, 2));
     TK_RETURN_IF_ERROR(knownLevel(b.tensor, b.level));
-    TK_RETURN_IF_ERROR(takes(0, ref));
-    TK_RETURN_IF_ERROR(put(0, crd, rank(0) + 1));
-    return put(1, ref, rank(0) + 1);
+    return takes(0, ref);
   }
   Result<> check(const Joiner&) {
     const size_t count = node_.inputs.size() / 2;
@@ -39,19 +36,16 @@ class NodeCheck {
       return fail("T0942", "joins two or more operands, each a coordinate stream and a payload",
                   "give 4, 6, ... streams");
     TK_RETURN_IF_ERROR(ports(2 * count, count + 1));
-    TK_RETURN_IF_ERROR(put(0, crd, rank(0)));
     for (size_t i = 0; i < count; ++i) {
       TK_RETURN_IF_ERROR(takes(2 * i, crd));
       if (kind(2 * i + 1) == crd)
         return fail("T0943", port(2 * i + 1) + " is a payload, not coordinates", "give ref or val");
-      TK_RETURN_IF_ERROR(put(i + 1, kind(2 * i + 1), rank(0)));
     }
     return equalRanks();
   }
   Result<> check(const Repeat&) {
     TK_RETURN_IF_ERROR(ports(2, 1));
-    TK_RETURN_IF_ERROR(rankIs(1, rank(0) + 1));
-    return put(0, kind(0), rank(1));
+    return rankIs(1, rank(0) + 1);
   }
   Result<> check(const Locate& b) {
     if (node_.inputs.size() != 2) TK_RETURN_IF_ERROR(ports(3, 3));
@@ -65,23 +59,18 @@ class NodeCheck {
     if (b.level > 0 && node_.inputs.size() < 3)
       return fail("T0942", fmt::format("locates level {} of @{} without the parent's position", b.level, b.tensor),
                   "give the parent's reference as the third stream");
-    TK_RETURN_IF_ERROR(put(0, ref, rank(0)));
-    TK_RETURN_IF_ERROR(put(1, ref, rank(0)));
-    TK_RETURN_IF_ERROR(put(2, crd, rank(0)));
     return equalRanks();
   }
   Result<> check(const Array& b) {
     TK_RETURN_IF_ERROR(ports(1, 1));
     TK_RETURN_IF_ERROR(knownTensor(b.tensor));
-    TK_RETURN_IF_ERROR(takes(0, ref));
-    return put(0, val, rank(0));
+    return takes(0, ref);
   }
   Result<> check(const Alu& b) {
     const int wanted = arity(b.op) - (b.scalar ? 1 : 0);
     if (wanted < 1) return fail("T0942", fmt::format("{} takes no scalar", nameOf(b.op)), "leave the number out");
     TK_RETURN_IF_ERROR(ports(static_cast<size_t>(wanted), 1));
     for (size_t i = 0; i < node_.inputs.size(); ++i) TK_RETURN_IF_ERROR(takes(i, val));
-    TK_RETURN_IF_ERROR(put(0, val, rank(0)));
     return equalRanks();
   }
   Result<> check(const Reduce&) {
@@ -89,7 +78,7 @@ class NodeCheck {
     TK_RETURN_IF_ERROR(takes(0, val));
     if (rank(0) < 1)
       return fail("T0944", port(0) + " has rank 0: there is no fiber to fold", "reduce a stream of fibers");
-    return put(0, val, rank(0) - 1);
+    return Unit{};
   }
   Result<> check(const Spacc& b) {
     if (b.order < 1) return fail("T0944", "an accumulator's order is at least 1", "use reduce for order 0");
@@ -100,33 +89,28 @@ class NodeCheck {
     for (size_t i = 0; i <= order; ++i) {
       TK_RETURN_IF_ERROR(takes(i, crd));
       TK_RETURN_IF_ERROR(rankIs(i, rank(0) + static_cast<int>(i)));
-      if (i < order) TK_RETURN_IF_ERROR(put(i, crd, rank(0) + static_cast<int>(i)));
     }
     TK_RETURN_IF_ERROR(takes(order + 1, val));
-    TK_RETURN_IF_ERROR(rankIs(order + 1, rank(order)));
-    return put(order, val, rank(order) - 1);
+    return rankIs(order + 1, rank(order));
   }
   Result<> check(const CrdDrop&) {
     TK_RETURN_IF_ERROR(ports(2, 2));
     TK_RETURN_IF_ERROR(takes(0, crd));
     if (kind(1) == ref) return fail("T0943", port(1) + " is a stream of references", "drop by coordinates or values");
-    TK_RETURN_IF_ERROR(rankIs(1, rank(0) + 1));
-    TK_RETURN_IF_ERROR(put(0, crd, rank(0)));
-    return put(1, kind(1), rank(1));
+    return rankIs(1, rank(0) + 1);
   }
   Result<> check(const CrdHold&) {
     TK_RETURN_IF_ERROR(ports(2, 2));
-    for (size_t i = 0; i < 2; ++i) {
-      TK_RETURN_IF_ERROR(takes(i, crd));
-      TK_RETURN_IF_ERROR(put(i, crd, rank(1)));
-    }
+    TK_RETURN_IF_ERROR(takes(0, crd));
+    TK_RETURN_IF_ERROR(takes(1, crd));
     return rankIs(1, rank(0) + 1);
   }
   Result<> check(const Broadcast&) { return spread(); }
   Result<> check(const Fork&) {
+    TK_RETURN_IF_ERROR(spread());
     if (rank(0) < 1)
       return fail("T0944", port(0) + " has rank 0: there is nothing to share out", "fork a stream of fibers");
-    return spread();
+    return Unit{};
   }
   Result<> check(const Join& b) {
     if (node_.inputs.size() < 2) return fail("T0942", "joins two lanes or more", "give the streams of all lanes");
@@ -135,27 +119,24 @@ class NodeCheck {
     if (b.depth < 0 || b.depth >= rank(0))
       return fail("T0944", fmt::format("joins at depth {} lanes of rank {}", b.depth, rank(0)),
                   "the depth is the rank of the lanes less the rank at their fork");
-    TK_RETURN_IF_ERROR(put(0, kind(0), rank(0)));
     return equalRanks();
   }
   Result<> check(const WriteLevel& b) {
     TK_RETURN_IF_ERROR(ports(1, 0));
     TK_RETURN_IF_ERROR(takes(0, crd));
-    TK_RETURN_IF_ERROR(knownLevel(b.tensor, b.level));
+    TK_RETURN_IF_ERROR(knownLevel(b.tensor, b.level, true));
     return rankIs(0, b.level + 1);
   }
   Result<> check(const WriteValues& b) {
     TK_RETURN_IF_ERROR(ports(1, 0));
     TK_RETURN_IF_ERROR(takes(0, val));
-    TK_RETURN_IF_ERROR(knownTensor(b.tensor));
+    TK_RETURN_IF_ERROR(knownTensor(b.tensor, true));
     return rankIs(0, static_cast<int>(graph_.tensor(b.tensor)->levels.size()));
   }
 
   Result<> spread() {
     if (node_.outputs.empty()) return fail("T0942", "has no outputs", "give one or more");
-    TK_RETURN_IF_ERROR(ports(1, node_.outputs.size()));
-    for (size_t i = 0; i < node_.outputs.size(); ++i) TK_RETURN_IF_ERROR(put(i, kind(0), rank(0)));
-    return Unit{};
+    return ports(1, node_.outputs.size());
   }
 
   Diagnostic fail(std::string code, std::string message, std::string hint) const {
@@ -187,29 +168,25 @@ class NodeCheck {
                 "a scan or repeat raises the rank, a reduce lowers it");
   }
   Result<> equalRanks() const {
-    for (size_t i = 1; i < node_.inputs.size(); ++i) TK_RETURN_IF_ERROR(rankIs(i, rank(0)));
+    for (size_t i = 1; i < node_.inputs.size(); ++i) return rankIs(i, rank(0));
+  }
+  Result<> knownTensor(const std::string& name, bool written = false) const {
+    const Tensor* tensor = graph_.tensor(name);
+    if (tensor == nullptr)
+      return fail("T0945", fmt::format("there is no tensor @{}", name), "declare it at the head of the graph");
+    if (tensor->isOutput != written)
+      return fail("T0945", fmt::format("@{} is {}", name, written ? "an input" : "an output"),
+                  "a graph writes its outputs and reads the other tensors");
     return Unit{};
   }
-  Result<> knownTensor(const std::string& name) const {
-    if (graph_.tensor(name)) return Unit{};
-    return fail("T0945", fmt::format("there is no tensor @{}", name), "declare it at the head of the graph");
-  }
-  Result<> knownLevel(const std::string& name, int level) const {
-    TK_RETURN_IF_ERROR(knownTensor(name));
+  Result<> knownLevel(const std::string& name, int level, bool written = false) const {
+    TK_RETURN_IF_ERROR(knownTensor(name, written));
     const size_t levels = graph_.tensor(name)->levels.size();
     if (level >= 0 && static_cast<size_t>(level) < levels) return Unit{};
     return fail("T0945", fmt::format("@{} has {} levels and none numbered {}", name, levels, level),
                 "levels count from 0, outermost first");
   }
-  Result<> put(size_t i, StreamKind kind, int rank) {
-    if (!node_.outputs[i]) return Unit{};
-    Stream& stream = graph_.stream(node_.outputs[i]);
-    stream.kind = kind;
-    stream.rank = rank;
-    return Unit{};
-  }
-
-  Graph& graph_;
+  const Graph& graph_;
   NodeId id_;
   const Node& node_;
 };
@@ -272,7 +249,10 @@ Result<> verify(Graph& graph) {
     return Diagnostic{"T0946", graph.node(in).location, describe(graph, in) + ": its inputs depend on its own outputs",
                       "break the cycle: streams only run forward"};
   }
-  for (NodeId id : order) TK_RETURN_IF_ERROR(NodeCheck(graph, id).run());
+  for (NodeId id : order) {
+    TK_RETURN_IF_ERROR(NodeCheck(graph, id).run());
+    inferStreams(graph, id);
+  }
   return Unit{};
 }
 

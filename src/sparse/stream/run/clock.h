@@ -1,0 +1,148 @@
+#pragma once
+
+#include "sparse/stream/run/channel.h"
+
+/// What a node's loop works with: cursors into its streams and a clock, all local values that live in registers, and
+/// put back when the loop ends. `Untimed` computes values alone; `Timed` keeps the `comal` profile's time: taking or
+/// peeking a token waits for its stamp, putting one stamps it with the next cycle.
+namespace tokamak::stream {
+
+/// Reads a stream from where its reader stands.
+class In {
+ public:
+  explicit In(Channel::Reader* reader)
+      : reader_(reader),
+        words_(reader->channel->words()),
+        stamps_(reader->channel->stamps()),
+        offset_(reader->offset),
+        at_(reader->at),
+        end_(reader->channel->tail()) {}
+  In(const In&) = delete;
+  In& operator=(const In&) = delete;
+  ~In() { reader_->at = at_; }
+
+  bool empty() const { return at_ == end_; }
+  size_t size() const { return end_ - at_; }
+  Word head() const { return words_[at_]; }
+  Word ahead(size_t i) const { return words_[at_ + i]; }
+  const Word* words() const { return words_ + at_; }
+  Stamp stamp() const { return stamps_[at_] + offset_; }
+  Stamp stampAhead(size_t i) const { return stamps_[at_ + i] + offset_; }
+  const double* block() const { return reader_->channel->blocks() + at_ * reader_->channel->elements(); }
+  uint64_t position() const { return reader_->channel->position(at_); }
+  template <class Clock>
+  void pop(Clock&) {
+    ++at_;
+  }
+  template <class Clock>
+  void pop(size_t n, Clock&) {
+    at_ += n;
+  }
+
+ private:
+  Channel::Reader* reader_;
+  const Word* words_;
+  const Stamp* stamps_;
+  Stamp offset_;
+  size_t at_, end_;
+};
+
+/// Writes a stream at its end.
+class Out {
+ public:
+  explicit Out(Channel* channel) : channel_(channel) {
+    channel->makeRoom();
+    words_ = channel->words();
+    stamps_ = channel->stamps();
+    at_ = channel->tail();
+    end_ = channel->capacity();
+  }
+  Out(const Out&) = delete;
+  Out& operator=(const Out&) = delete;
+  ~Out() { channel_->setTail(at_); }
+
+  bool full() const { return at_ == end_; }
+  size_t room() const { return end_ - at_; }
+  Word* words() { return words_ + at_; }
+  double* block() { return channel_->blocks() + at_ * channel_->elements(); }
+  size_t elements() const { return channel_->elements(); }
+  void push(Word word) { words_[at_++] = word; }
+  void push(Word word, Stamp stamp) {
+    words_[at_] = word;
+    stamps_[at_++] = stamp;
+  }
+  void setStamp(size_t i, Stamp stamp) { stamps_[at_ + i] = stamp; }
+  void advance(size_t n) { at_ += n; }
+
+ private:
+  Channel* channel_;
+  Word* words_;
+  Stamp* stamps_;
+  size_t at_, end_;
+};
+
+/// No time passes.
+struct Untimed {
+  using Channel = stream::Channel;
+  using Reader = stream::Channel::Reader;
+  using In = stream::In;
+  using Out = stream::Out;
+  static constexpr bool kTimed = false;
+
+  void see(const In&) {}
+  void seeAhead(const In&, size_t) {}
+  void await(Stamp) {}
+  void tick(uint64_t = 1) {}
+  void put(Out& out, Word word) { out.push(word); }
+  void putLate(Out& out, Word word, uint64_t) { out.push(word); }
+  void putAt(Out& out, Word word, Stamp) { out.push(word); }
+  Stamp next() const { return 0; }
+
+  /// The words of n tokens stand ready behind each `out`: one step a token, from tokens of all `ins` at once.
+  template <class... Ports>
+  void steps(size_t, bool, Ports&...) {}
+  /// Likewise without inputs.
+  template <class... Outs>
+  void emit(size_t, Outs&...) {}
+};
+
+struct Timed {
+  using Channel = stream::Channel;
+  using Reader = stream::Channel::Reader;
+  using In = stream::In;
+  using Out = stream::Out;
+  static constexpr bool kTimed = true;
+  Stamp t = 0;
+
+  void see(const In& in) { t = std::max(t, in.stamp()); }
+  void seeAhead(const In& in, size_t i) { t = std::max(t, in.stampAhead(i)); }
+  void await(Stamp stamp) { t = std::max(t, stamp); }
+  void tick(uint64_t cycles = 1) { t += cycles; }
+  void put(Out& out, Word word) { out.push(word, t + 1); }
+  void putLate(Out& out, Word word, uint64_t latency) { out.push(word, t + latency); }
+  void putAt(Out& out, Word word, Stamp stamp) { out.push(word, stamp); }
+  Stamp next() const { return t + 1; }  // what a token put now is stamped
+
+  template <class... Ports>
+  void steps(size_t n, bool endsWithDone, Ports&... ports) {
+    for (size_t i = 0; i < n; ++i) {
+      (wait(ports, i), ...);
+      (mark(ports, i), ...);
+      ++t;
+    }
+    if (endsWithDone) --t;
+  }
+  template <class... Outs>
+  void emit(size_t n, Outs&... outs) {
+    for (size_t i = 0; i < n; ++i) (outs.setStamp(i, t + 1 + i), ...);
+    t += n;
+  }
+
+ private:
+  void wait(const In& in, size_t i) { t = std::max(t, in.stampAhead(i)); }
+  void wait(const Out&, size_t) {}
+  void mark(const In&, size_t) {}
+  void mark(Out& out, size_t i) { out.setStamp(i, t + 1); }
+};
+
+}  // namespace tokamak::stream

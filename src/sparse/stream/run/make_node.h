@@ -1,0 +1,118 @@
+#pragma once
+
+#include "sparse/stream/run/data.h"
+#include "sparse/stream/run/nodes/alu.h"
+#include "sparse/stream/run/nodes/array.h"
+#include "sparse/stream/run/nodes/joiner.h"
+#include "sparse/stream/run/nodes/locate.h"
+#include "sparse/stream/run/nodes/reduce.h"
+#include "sparse/stream/run/nodes/repeat.h"
+#include "sparse/stream/run/nodes/root.h"
+#include "sparse/stream/run/nodes/scan.h"
+#include "sparse/stream/run/nodes/spacc1.h"
+#include "sparse/stream/run/nodes/write.h"
+
+namespace tokamak::stream {
+
+/// Makes the RunNode of a block under profile `P`; broadcasts are the engine's business.
+template <class P>
+class NodeMaker {
+ public:
+  using Made = std::unique_ptr<RunNode<P>>;
+  using Site = typename RunNode<P>::Site;
+
+  NodeMaker(const Graph& graph, const Inputs& inputs, Storages& results)
+      : graph_(graph), inputs_(inputs), results_(results) {}
+
+  Made make(const Block& block, Site site) {
+    return std::visit([&](const auto& b) { return of(b, std::move(site)); }, block);
+  }
+
+ private:
+  Made of(const Root&, Site site) { return std::make_unique<RootNode<P>>(std::move(site)); }
+  Made of(const Scan& b, Site site) {
+    return std::make_unique<ScanNode<P>>(std::move(site), inputs_.at(b.tensor).levels[static_cast<size_t>(b.level)]);
+  }
+  Made of(const Joiner& b, Site site) {
+    return b.kind == JoinKind::intersect ? joiner<JoinKind::intersect>(std::move(site))
+                                         : joiner<JoinKind::unite>(std::move(site));
+  }
+  template <JoinKind kind>
+  Made joiner(Site site) {
+    if (site.inputs.size() == 4) return std::make_unique<Joiner2Node<P, kind>>(std::move(site));
+    return std::make_unique<JoinerNode<P, kind>>(std::move(site));
+  }
+  Made of(const Repeat&, Site site) { return std::make_unique<RepeatNode<P>>(std::move(site)); }
+  Made of(const Locate& b, Site site) {
+    const LevelView& level = inputs_.at(b.tensor).levels[static_cast<size_t>(b.level)];
+    return std::make_unique<LocateNode<P>>(std::move(site), level.size);
+  }
+  Made of(const Array& b, Site site) {
+    return std::make_unique<ArrayNode<P>>(std::move(site), inputs_.at(b.tensor).values);
+  }
+
+  template <size_t count, class F>
+  Made alu(Site site, F function) {
+    return std::make_unique<AluNode<P, F, count>>(std::move(site), function);
+  }
+  Made of(const Alu& b, Site site) {
+    if (b.op == AluOp::select) return select(b, std::move(site));
+    if (arity(b.op) == 1) return alu<1>(std::move(site), unaryOf(b.op));
+    const Binary function = binaryOf(b.op);
+    if (!b.scalar) {
+      switch (b.op) {  // the common ones without a call
+        case AluOp::add: return alu<2>(std::move(site), [](double x, double y) { return x + y; });
+        case AluOp::sub: return alu<2>(std::move(site), [](double x, double y) { return x - y; });
+        case AluOp::mul: return alu<2>(std::move(site), [](double x, double y) { return x * y; });
+        default: return alu<2>(std::move(site), function);
+      }
+    }
+    const double scalar = *b.scalar;
+    if (b.scalarFirst) return alu<1>(std::move(site), [=](double x) { return function(scalar, x); });
+    return alu<1>(std::move(site), [=](double x) { return function(x, scalar); });
+  }
+  Made select(const Alu& b, Site site) {
+    const auto choose = [](double c, double x, double y) { return c != 0 ? x : y; };
+    if (!b.scalar) return alu<3>(std::move(site), choose);
+    const double scalar = *b.scalar;
+    if (b.scalarFirst) return alu<2>(std::move(site), [=](double x, double y) { return choose(scalar, x, y); });
+    return alu<2>(std::move(site), [=](double c, double x) { return choose(c, x, scalar); });
+  }
+
+  /// `make` is called with the fold as a constant.
+  template <class F>
+  static Made byFold(FoldOp op, F make) {
+    switch (op) {
+      case FoldOp::add: return make(std::integral_constant<FoldOp, FoldOp::add>{});
+      case FoldOp::max: return make(std::integral_constant<FoldOp, FoldOp::max>{});
+      case FoldOp::min: return make(std::integral_constant<FoldOp, FoldOp::min>{});
+      case FoldOp::mul: return make(std::integral_constant<FoldOp, FoldOp::mul>{});
+    }
+    return nullptr;
+  }
+  Made of(const Reduce& b, Site site) {
+    return byFold(b.op,
+                  [&](auto op) -> Made { return std::make_unique<ReduceNode<P, op()>>(std::move(site), b.init); });
+  }
+  Made of(const Spacc& b, Site site) {
+    return byFold(b.op, [&](auto op) -> Made { return std::make_unique<Spacc1Node<P, op()>>(std::move(site)); });
+  }
+  Made of(const WriteLevel& b, Site site) {
+    LevelStorage& level = results_.at(b.tensor).levels[static_cast<size_t>(b.level)];
+    return std::make_unique<WriteLevelNode<P>>(std::move(site), &level);
+  }
+  Made of(const WriteValues& b, Site site) {
+    return std::make_unique<WriteValuesNode<P>>(std::move(site), &results_.at(b.tensor).values);
+  }
+  Made of(const CrdDrop&, Site) { return nullptr; }
+  Made of(const CrdHold&, Site) { return nullptr; }
+  Made of(const Fork&, Site) { return nullptr; }
+  Made of(const Join&, Site) { return nullptr; }
+  Made of(const Broadcast&, Site) { return nullptr; }
+
+  const Graph& graph_;
+  const Inputs& inputs_;
+  Storages& results_;
+};
+
+}  // namespace tokamak::stream
