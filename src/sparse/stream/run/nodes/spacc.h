@@ -1,0 +1,174 @@
+#pragma once
+
+#include <numeric>
+#include <unordered_map>
+
+#include "sparse/stream/run/fold.h"
+#include "sparse/stream/run/node.h"
+
+namespace tokamak::stream {
+
+/// Accumulator of any order k: folds over the outermost of k+1 coordinates into a workspace over the others. A step needs
+/// the heads of all streams. Inside an outer coordinate: an inner coordinate is folded; an inner stop takes the coordinate
+/// above it; a stop of a middle stream takes the coordinate above it, and with an empty fiber the stops below it. An outer
+/// stop puts the whole workspace in order of coordinates with one stamp.
+template <class P, FoldOp op>
+class SpaccNode final : public RunNode<P> {
+ public:
+  SpaccNode(typename RunNode<P>::Site site, int order)
+      : RunNode<P>(std::move(site)), order_(static_cast<size_t>(order)), touched_(order_ + 1, false) {}
+
+  size_t peak() const { return peak_; }
+
+ private:
+  using In = typename P::In;
+  using Out = typename P::Out;
+  using Ins = std::vector<std::unique_ptr<In>>;
+  using Outs = std::vector<std::unique_ptr<Out>>;
+
+  void step() override {
+    Ins ins;
+    Outs outs;
+    for (size_t i = 0; i < order_ + 2; ++i) ins.push_back(std::make_unique<In>(this->input(i)));
+    for (size_t i = 0; i < order_ + 1; ++i) outs.push_back(std::make_unique<Out>(this->output(i)));
+    P clock = this->clock_;
+    while (!this->done_ && !this->fault()) {
+      if (flushing_) {
+        if (!flush(clock, *ins[0], outs)) break;
+        continue;
+      }
+      if (std::ranges::any_of(ins, [](const auto& in) { return in->empty(); })) break;
+      for (const auto& in : ins) clock.see(*in);
+      ++this->steps_;
+      one(clock, ins, outs);
+    }
+    this->clock_ = clock;
+  }
+
+  void one(P& clock, Ins& ins, Outs& outs) {
+    size_t depth = 0;  // of the first stream at a control token
+    while (depth <= order_ && !isControl(ins[depth]->head())) ++depth;
+    if (depth > order_) {
+      accumulate(ins);
+      pop(clock, *ins[order_]);
+      pop(clock, *ins[order_ + 1]);
+      std::ranges::fill(touched_, true);
+    } else if (depth == 0 && ins[0]->head() == kDone) {
+      finish(clock, ins, outs);
+      return;
+    } else if (depth == 0) {
+      takeEmpty(clock, ins, 0);
+      startFlush();
+      return;
+    } else {
+      takeEmpty(clock, ins, depth);
+      pop(clock, *ins[depth]);
+      if (depth == order_) pop(clock, *ins[order_ + 1]);
+      pop(clock, *ins[depth - 1]);
+      touched_[depth - 1] = true;
+      for (size_t i = depth; i <= order_; ++i) touched_[i] = false;
+    }
+    clock.tick();
+  }
+
+  static void pop(P& clock, In& in) { in.pop(clock); }
+
+  /// Where stream `depth` is at a stop and had no coordinate since its last one, the streams below have a stop for the
+  /// absent fiber.
+  void takeEmpty(P& clock, Ins& ins, size_t depth) {
+    if (touched_[depth]) return;
+    for (size_t i = depth + 1; i < order_ + 2; ++i) {
+      if (!isStop(ins[i]->head())) return this->failStops(i, *ins[i], ins[depth]->head());
+      pop(clock, *ins[i]);
+    }
+  }
+
+  void accumulate(const Ins& ins) {
+    const Word word = ins[order_ + 1]->head();
+    if (isControl(word) && word != kAbsent) return this->failStops(order_ + 1, *ins[order_ + 1], ins[order_]->head());
+    const double value = word == kAbsent ? 0.0 : valueOf(word);
+    key_.clear();
+    for (size_t i = 1; i <= order_; ++i) {
+      const auto crd = static_cast<uint32_t>(ins[i]->head());
+      key_.append(reinterpret_cast<const char*>(&crd), sizeof(crd));
+    }
+    const auto [it, fresh] = index_.try_emplace(key_, values_.size());
+    if (fresh) {
+      values_.push_back(stream::fold<op>(foldIdentity(op), value));
+      for (size_t i = 1; i <= order_; ++i) keys_.push_back(static_cast<uint32_t>(ins[i]->head()));
+    } else {
+      values_[it->second] = stream::fold<op>(values_[it->second], value);
+    }
+  }
+
+  uint32_t crd(size_t entry, size_t level) const { return keys_[sorted_[entry] * order_ + level]; }
+
+  void startFlush() {
+    sorted_.resize(values_.size());
+    std::iota(sorted_.begin(), sorted_.end(), size_t{0});
+    std::ranges::sort(sorted_, [this](size_t a, size_t b) {
+      return std::lexicographical_compare(keys_.begin() + a * order_, keys_.begin() + (a + 1) * order_,
+                                          keys_.begin() + b * order_, keys_.begin() + (b + 1) * order_);
+    });
+    peak_ = std::max(peak_, values_.size());
+    at_ = 0;
+    flushing_ = true;
+  }
+
+  /// The outermost level at which an entry differs from the one before it.
+  size_t changedLevel(size_t entry) const {
+    size_t level = 0;
+    while (entry > 0 && level + 1 < order_ && crd(entry, level) == crd(entry - 1, level)) ++level;
+    return level;
+  }
+
+  bool flush(P& clock, In& outer, Outs& outs) {
+    for (; at_ < sorted_.size(); ++at_) {
+      if (std::ranges::any_of(outs, [](const auto& out) { return out->room() < 2; })) return false;
+      const size_t changed = changedLevel(at_);
+      if (at_ > 0)
+        for (size_t level = changed + 1; level <= order_; ++level)
+          clock.put(*outs[level], stop(static_cast<unsigned>(std::min(level, order_ - 1) - changed - 1)));
+      for (size_t level = at_ == 0 ? 0 : changed; level < order_; ++level) clock.put(*outs[level], crd(at_, level));
+      clock.put(*outs[order_], bitsOf(values_[sorted_[at_]]));
+      ++this->steps_;
+    }
+    if (std::ranges::any_of(outs, [](const auto& out) { return out->full(); })) return false;
+    for (size_t i = 0; i <= order_; ++i) clock.put(*outs[i], endOf(outer.head(), std::min(i, order_ - 1)));
+    index_.clear();
+    keys_.clear();
+    values_.clear();
+    std::ranges::fill(touched_, false);
+    outer.pop(clock);
+    clock.tick();
+    ++this->steps_;
+    flushing_ = false;
+    return true;
+  }
+
+  /// The stop of the results `level` levels below the outermost; without entries there are no fibers there.
+  Word endOf(Word head, size_t level) const {
+    Word end = head;
+    for (size_t i = 0; i < level; ++i) end = sorted_.empty() ? raisedHollow(end) : end + 1;
+    return end;
+  }
+
+  void finish(P& clock, Ins& ins, Outs& outs) {
+    for (size_t i = 1; i < ins.size(); ++i)
+      if (ins[i]->head() != kDone) return this->failStops(i, *ins[i], kDone);
+    for (const auto& out : outs) clock.put(*out, kDone);
+    this->done_ = true;
+  }
+
+  size_t order_;
+  std::vector<bool> touched_;  // by stream: whether it had a coordinate since its last stop
+  std::string key_;
+  std::unordered_map<std::string, size_t> index_;  // by coordinates, into values_
+  std::vector<uint32_t> keys_;                     // order_ coordinates a value
+  std::vector<double> values_;
+  std::vector<size_t> sorted_;
+  bool flushing_ = false;
+  size_t at_ = 0, peak_ = 0;
+};
+
+}  // namespace tokamak::stream
