@@ -130,7 +130,11 @@ def compile_segment(importer: Importer, level: int, options: Options) -> _ext.Ex
     graph = importer.segments[level].graph
     try:
         return engine(options.cache).compile(
-            graph, importer.hints, eager_rounding=options.precision == "eager", use_cache=options.cache
+            graph,
+            importer.hints,
+            eager_rounding=options.precision == "eager",
+            use_cache=options.cache,
+            tune=options.tune,
         )
     except (_ext.Error, RuntimeError) as error:
         reason = str(error).splitlines()[0]

@@ -20,7 +20,7 @@ class Options:
     precision  "fp32": fused half-precision regions keep f32 between their ops; "eager": round after every op.
     freeze     take parameters and buffers as constants: weights are packed and norms folded once. A later change of a
                weight is noticed and compiled anew.
-    tune       try neighbouring plans by measurement (reserved: plans come from the cost model alone).
+    tune       try a few neighbouring plans by measurement, about two seconds a region, and remember the fastest.
     explain    write the ledger as an HTML page to this path.
     cache      keep compiled kernels on disk.
     fallback   what to do when a region cannot be compiled: run it with ATen silently, with one warning, or raise.

@@ -17,6 +17,8 @@ struct CompileOptions {
   bool library = true;               // products may go to the library
   bool useCache = true;              // of compiled kernels
   bool eagerRounding = false;        // round to the dtype after every op, as PyTorch's eager mode does
+  bool epilogues = true;             // the library may apply what follows a product
+  int64_t maxWeight = 160;           // element operations in one kernel, at most
   std::optional<schedule::Gpu> gpu;  // kernels are for this GPU, not for the host
 };
 

@@ -29,6 +29,8 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
   FusionOptions fusion;
   fusion.hints = options.hints;
   fusion.fuse = options.fuse;
+  fusion.epilogues = options.epilogues;
+  fusion.machine.maxWeight = options.maxWeight;
   fusion.machine.threads = engine.host->threads();
   fusion.libraryTypes = served;
   fusion.decomposed = decomposedActivation;

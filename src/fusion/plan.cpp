@@ -222,7 +222,8 @@ class Planner {
     if (list.size() > 4) list.erase(list.begin());
   }
 
-  /// Whether p is a short chain of cheap ops over values in memory that take no more bytes than p does.
+  /// Whether p is a short chain of cheap ops over values in memory that take no more bytes than p does. Folds that are
+  /// small beside p are as good as in memory: storing them costs little.
   bool inlinable(ValueId p, ValueId reader, std::vector<size_t>& cone) {
     if (parts_.stored[p.index] || parts_.isOutput[p.index]) return false;
     const Op& op = graph_.node(reader).op;
@@ -230,7 +231,7 @@ class Planner {
     int64_t weight = 0;
     double bytes = 0;
     int nodes = 0;
-    std::vector<ValueId> work{p}, seen;
+    std::vector<ValueId> work{p}, seen, folds;
     while (!work.empty()) {
       const ValueId x = work.back();
       work.pop_back();
@@ -242,6 +243,10 @@ class Planner {
         if (!graph_.type(x).elements().is(1)) bytes += bytesOf(x);
         continue;
       }
+      if (std::holds_alternative<Reduce>(node.op) && bytesOf(x) * 16 <= bytesOf(p)) {
+        folds.push_back(x), cone.push_back(parts_.draftOf[x.index]);
+        continue;
+      }
       if (!isElementwise(node.op) && !parts_.isView[x.index] && !isFree(node.op)) return false;
       weight += opWeight(node);
       if (++nodes > 12 || weight > 8) return false;
@@ -250,7 +255,9 @@ class Planner {
     int64_t times = 1;
     if (auto* pool = std::get_if<Pool>(&op))
       for (int64_t w : pool->window) times *= w;
-    return weight * times <= 24 && bytes <= 1.5 * bytesOf(p);
+    if (weight * times > 24 || bytes > 1.5 * bytesOf(p)) return false;
+    for (ValueId fold : folds) parts_.stored[fold.index] = true;
+    return true;
   }
 
   void beginContract(int64_t d, ValueId v) {

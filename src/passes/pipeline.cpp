@@ -57,9 +57,14 @@ Result<> runPipeline(Graph& graph, const PipelineOptions& options, const PassObs
   TK_RETURN_IF_ERROR(run(FoldConstants{}));
   // Before the transposes that it writes are sunk.
   if (!options.channelsLast.empty()) TK_RETURN_IF_ERROR(run(ChannelsLast{options.channelsLast}));
-  // Transposes before reshapes: sinking a transpose leaves reshapes where only unit axes moved.
-  TK_RETURN_IF_ERROR(run(SinkTranspose{}));
-  TK_RETURN_IF_ERROR(run(SinkReshape{}));
+  // Transposes before reshapes: sinking a transpose leaves reshapes where only unit axes moved. A reshape that went out
+  // of the way may have stood in that of a transpose.
+  for (int round = 0; round < 3; ++round) {
+    TK_TRY(const Changed transposes, run(SinkTranspose{}));
+    if (round > 0 && transposes == Changed::no) break;
+    TK_TRY(const Changed reshapes, run(SinkReshape{}));
+    if (reshapes == Changed::no) break;
+  }
   // After the sinks, which bring together casts that a reshape or transpose kept apart.
   if (!options.eagerRounding) TK_RETURN_IF_ERROR(run(CastCleanup{}));
   // What has moved and met may now be equal, known or cancel, and each of these may bring about another. Equal values

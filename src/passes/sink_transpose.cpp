@@ -119,10 +119,24 @@ ValueId foldIntoMatMul(Rewriter& rewriter, const Node& node, MatMul op) {
   return rewriter.append(op, std::move(operands), node.type);
 }
 
+/// By value: whether folds alone read it, of all that somebody needs.
+std::vector<bool> onlyFolded(const Graph& graph) {
+  std::vector<bool> needed(graph.size(), false), out(graph.size(), true);
+  for (ValueId output : graph.outputs()) needed[output.index] = true, out[output.index] = false;
+  for (size_t i = graph.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    const Node& node = graph.node(ValueId(i));
+    const bool fold = std::holds_alternative<Reduce>(node.op);
+    for (ValueId operand : node.operands) {
+      needed[operand.index] = true;
+      if (!fold) out[operand.index] = false;
+    }
+  }
+  return out;
+}
+
 Changed sinkOnce(Graph& graph) {
-  const auto users = graph.users();
-  std::vector<char> isOutput(graph.size(), 0);
-  for (ValueId output : graph.outputs()) isOutput[output.index] = 1;
+  const std::vector<bool> folded = onlyFolded(graph);
   Rewriter rewriter(graph);
   for (ValueId v : rewriter.values()) {
     const Node node = rewriter.visit(v);
@@ -135,8 +149,7 @@ Changed sinkOnce(Graph& graph) {
       fresh = simplifyTranspose(rewriter, node.operands[0], transpose->perm);
     else if (const auto* reduce = std::get_if<Reduce>(&node.op)) {
       const ValueId operand = graph.node(v).operands[0];
-      if (users[operand.index].size() == 1 && !isOutput[operand.index])
-        fresh = sinkBelowReduce(rewriter, node, *reduce);
+      if (folded[operand.index]) fresh = sinkBelowReduce(rewriter, node, *reduce);
     } else if (!node.operands.empty()) {
       fresh = sinkBelowMove(rewriter, node);
     }

@@ -155,6 +155,27 @@ TEST(SinkTranspose, LeavesAFoldOfASharedTranspose) {
     })");
 }
 
+TEST(SinkTranspose, GoesBelowANormWhoseFoldsAndShiftShareIt) {
+  expectRewrite(SinkTranspose{}, R"(
+    graph @f(%a: f32[3, 4]) {
+      %0 = transpose %a {perm = [1, 0]} : f32[4, 3]
+      %1 = reduce %0 {kind = mean, axes = [1]} : f32[4]
+      %2 = reduce %0 {kind = max, axes = [1]} : f32[4]
+      %3 = broadcast %1 {axes = [0]} : f32[4, 3]
+      %4 = sub %0, %3 : f32[4, 3]
+      return %4, %2
+    })",
+                R"(
+    graph @f(%a: f32[3, 4]) {
+      %0 = reduce %a {kind = mean, axes = [0]} : f32[4]
+      %1 = reduce %a {kind = max, axes = [0]} : f32[4]
+      %2 = broadcast %0 {axes = [1]} : f32[3, 4]
+      %3 = sub %a, %2 : f32[3, 4]
+      %4 = transpose %3 {perm = [1, 0]} : f32[4, 3]
+      return %4, %1
+    })");
+}
+
 TEST(SinkTranspose, MovesOfUnitAxesAreReshapes) {
   expectRewrite(SinkTranspose{}, R"(
     graph @f(%a: f32[1, 3, 4]) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/explain.h"
+#include "driver/tune.h"
 
 namespace tokamak::python {
 
@@ -67,18 +68,18 @@ DimBindings hintsOf(PyObject* dict) {
 
 PyObject* compileGraph(PyObject* self, PyObject* args, PyObject* keywords) {
   return guarded([&] {
-    static const char* names[] = {"graph", "hints", "eager_rounding", "fuse", "library", "use_cache", nullptr};
+    static const char* names[] = {"graph", "hints", "eager_rounding", "fuse", "library", "use_cache", "tune", nullptr};
     PyObject *graph = nullptr, *hints = Py_None;
-    int eagerRounding = 0, fuse = 1, library = 1, useCache = 1;
-    check(PyArg_ParseTupleAndKeywords(args, keywords, "O!|Opppp", const_cast<char**>(names), types().graph, &graph,
-                                      &hints, &eagerRounding, &fuse, &library, &useCache));
+    int eagerRounding = 0, fuse = 1, library = 1, useCache = 1, tuned = 0;
+    check(PyArg_ParseTupleAndKeywords(args, keywords, "O!|Oppppp", const_cast<char**>(names), types().graph, &graph,
+                                      &hints, &eagerRounding, &fuse, &library, &useCache, &tuned));
     CompileOptions options{hintsOf(hints), fuse != 0, library != 0, useCache != 0, eagerRounding != 0};
     const Graph copy = inputsFirst(Boxed<Graph>::of(graph));
     const Engine& engine = EngineBox::of(self);
     PyThreadState* state = PyEval_SaveThread();
     auto compiled = [&]() -> Result<Compiled> {
       try {
-        return compile(copy, engine, options);
+        return tuned ? tune(copy, engine, options) : compile(copy, engine, options);
       } catch (const std::exception& error) { return Diagnostic{"T0500", {}, error.what(), "please report this"}; }
     }();
     PyEval_RestoreThread(state);
