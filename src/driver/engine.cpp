@@ -17,6 +17,21 @@ std::string defaultCacheFolder() {
   return {};
 }
 
+static std::vector<std::string> toolkitHomes() {
+  std::vector<std::string> homes;
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
+    if (auto home = fromEnvironment(name); !home.empty()) homes.push_back(home);
+  return homes;
+}
+
+/// Beside the cache; where there is none, among temporary files.
+static std::string failuresFolder(const EngineOptions& options) {
+  const std::string cache = options.cacheFolder.empty() ? defaultCacheFolder() : options.cacheFolder;
+  if (options.diskCache && !cache.empty()) return cache + "/failed";
+  const std::string temporary = fromEnvironment("TMPDIR");
+  return (temporary.empty() ? "/tmp" : temporary) + "/tokamak-failed";
+}
+
 Engine::Engine(const EngineOptions& options) {
   int64_t limit = options.poolLimitBytes;
   if (auto text = fromEnvironment("TOKAMAK_POOL_LIMIT"); limit < 0 && !text.empty())
@@ -32,6 +47,12 @@ Engine::Engine(const EngineOptions& options) {
   library::LibraryOptions libraryOptions;
   libraryOptions.path = options.oneDnnPath.empty() ? fromEnvironment("TOKAMAK_ONEDNN") : options.oneDnnPath;
   library = library::Library::open(libraryOptions);
+  CudaOptions cudaOptions = options.cuda;
+  if (cudaOptions.driverPath.empty()) cudaOptions.driverPath = fromEnvironment("TOKAMAK_LIBCUDA");
+  if (cudaOptions.nvrtcPath.empty()) cudaOptions.nvrtcPath = fromEnvironment("TOKAMAK_NVRTC");
+  if (cudaOptions.folders.empty()) cudaOptions.folders = cudaFolders(fromEnvironment("VIRTUAL_ENV"), toolkitHomes());
+  if (cudaOptions.failuresFolder.empty()) cudaOptions.failuresFolder = failuresFolder(options);
+  cuda = std::make_shared<const CudaEngine>(std::move(cudaOptions), cache);
   target = codegen::HostTarget::detectUpTo(options.vectorBytes);
 }
 

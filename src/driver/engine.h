@@ -4,6 +4,7 @@
 #include <string>
 
 #include "codegen/llvm/host_target.h"
+#include "driver/cuda_engine.h"
 #include "library/library.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/memory_pool.h"
@@ -18,6 +19,7 @@ struct EngineOptions {
   std::string cacheFolder;  // empty: $TOKAMAK_CACHE_DIR, else $XDG_CACHE_HOME/tokamak, else ~/.cache/tokamak
   std::string oneDnnPath;   // empty: $TOKAMAK_ONEDNN, else the usual places
   int vectorBytes = 64;     // widest registers to use
+  CudaOptions cuda;         // empty paths: $TOKAMAK_LIBCUDA, $TOKAMAK_NVRTC, else the usual places
   std::function<void(std::string_view)> warn;  // told of a damaged cache and the like; default: standard error
 };
 
@@ -30,6 +32,7 @@ struct Engine {
   std::shared_ptr<const runtime::ParallelHost> host;
   std::shared_ptr<runtime::KernelCache> cache;
   std::shared_ptr<const library::Library> library;
+  std::shared_ptr<const CudaEngine> cuda;
   codegen::HostTarget target;
 };
 

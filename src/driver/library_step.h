@@ -11,6 +11,7 @@ struct LibraryStep {
   std::shared_ptr<const runtime::Call> call;
   std::vector<ValueId> operands;  // then the region's output
   std::vector<Dim> dims;
+  Dim scratchBytes = 0;
 };
 
 Result<LibraryStep> makeLibraryStep(const Graph& graph, const Region& region, const library::Library& library);

@@ -143,12 +143,10 @@ Result<std::shared_ptr<const Binding>> FlatProgram::bind(std::span<const int64_t
   TK_RETURN_IF_ERROR(shapes_.eval(registers));
   TK_RETURN_IF_ERROR(checkShapes(symbols));
 
-  for (const int64_t v : symbols) binding->largest = std::max(binding->largest, v);
   std::vector<int64_t> bytes(program_->slots.size());
   for (int s = 0; s < static_cast<int>(bytes.size()); ++s) {
     TK_TRY(bytes[s], slotBytes(s, registers));
     if (program_->slots[s].kind == SlotKind::constant) binding->memory.constantBytes += bytes[s];
-    binding->largest = std::max(binding->largest, bytes[s] / byteWidth(program_->slots[s].dtype));
   }
   for (int s = 0; s < static_cast<int>(bytes.size()); ++s) {
     const int root = roots_[s].slot;

@@ -20,7 +20,6 @@ struct Binding {
   std::vector<int64_t> arguments;       // kernels' symbols and calls' dims, of all steps
   std::vector<int64_t> stepBytes;       // predicted, for the profile
   std::vector<char> skipped;            // steps whose results are all empty
-  int64_t largest = 0;                  // of the symbols and of the slots' numbers of elements
   MemoryReport memory;
 };
 
@@ -31,7 +30,7 @@ struct FlatStep {
   const cuda::KernelCode* code = nullptr;
   const std::string* name = nullptr;
   int firstOperand = 0, operands = 0;    // a call's scratch is one more operand behind these
-  int firstArgument = 0, arguments = 0;  // a launch's grid, block and shared bytes are seven more behind these
+  int firstArgument = 0, arguments = 0;  // behind a launch's: grid, block, shared bytes, reach
 };
 
 /// A program checked and flattened. Operand addresses are a base plus an offset; the bases are, in this order: the

@@ -137,6 +137,7 @@ Result<> FlatProgram::flattenStep(int number, const std::string& name, const std
     shape.insert(shape.end(), launch->grid.begin(), launch->grid.end());
     shape.insert(shape.end(), launch->block.begin(), launch->block.end());
     shape.push_back(launch->sharedBytes);
+    shape.push_back(launch->reach);
   } else {
     const auto& call = std::get<CallStep>(step);
     if (!call.call) return broken(fmt::format("step {} {} has nothing to call", number, name));

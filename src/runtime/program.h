@@ -66,6 +66,7 @@ struct LaunchStep {
   std::vector<Dim> symbols;                                // values to pass, as expressions over Program::symbols
   std::array<Dim, 3> grid = {1, 1, 1}, block = {1, 1, 1};  // the same
   Dim sharedBytes = 0;                                     // dynamic
+  Dim reach = 0;                                           // the largest index the kernel forms
   Dim predictedBytes = 0;                                  // moved, for the profile
 };
 

@@ -197,7 +197,9 @@ Result<> Executable::Invocation::launch(const FlatStep& step, void** operands, c
   std::copy_n(arguments, step.arguments, words + step.operands);
   const int64_t* shape = arguments + step.arguments;
   const LaunchShape launched{{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shape[6]};
-  const Variant variant{binding_.largest < kNarrowIndexLimit, all % kVariantAlign == 0};
+  int64_t largest = shape[7];
+  for (int i = 0; i < step.arguments; ++i) largest = std::max(largest, arguments[i]);
+  const Variant variant{largest < kNarrowIndexLimit, all % kVariantAlign == 0};
   return step.code->launch(variant, launched, words, count, options_.stream);
 }
 

@@ -1,0 +1,152 @@
+#include "driver/compile_cuda.h"
+
+#include <fmt/format.h>
+
+#include "driver/in_parallel.h"
+#include "driver/program_writer.h"
+#include "driver/shape_checks.h"
+#include "runtime/cuda/kernel_code.h"
+#include "support/index_limit.h"
+
+namespace tokamak {
+
+namespace {
+
+using runtime::cuda::KernelCode;
+using runtime::cuda::Variant;
+
+struct CudaKernel {
+  codegen::cuda::Launch launch;
+  std::shared_ptr<const KernelCode> code;
+};
+using CudaKernels = std::vector<std::vector<CudaKernel>>;  // by region and launch
+
+codegen::cuda::Assumptions assumptionsOf(Variant variant) { return {variant.narrow, variant.aligned ? 16 : 1}; }
+
+/// What calls at the hinted sizes will want.
+Variant likelyVariant(const kernel::Kernel& kernel, const DimBindings& hints) {
+  DimBindings dims = hints;
+  for (const std::string& symbol : kernel.symbols) dims.try_emplace(symbol, 1024);
+  const auto reach = kernel.reach.value_or(0).eval(dims);
+  return {.narrow = reach && *reach < kNarrowIndexLimit, .aligned = true};
+}
+
+/// All launches of all regions, compiled and loaded at the same time.
+Result<CudaKernels> loadKernels(const Lowered& lowered, const Engine& engine, const CudaDevice& device,
+                                const CompileOptions& options) {
+  CudaKernels out(lowered.kernels.size());
+  std::vector<std::pair<size_t, size_t>> all;
+  for (size_t i = 0; i < lowered.kernels.size(); ++i) {
+    if (!lowered.kernels[i]) continue;
+    out[i].resize(lowered.kernels[i]->launches.size());
+    for (size_t k = 0; k < out[i].size(); ++k) all.emplace_back(i, k);
+  }
+  const std::string arch = device.device->arch();
+  const auto cuda = engine.cuda;
+  const bool useCache = options.useCache;
+  TK_RETURN_IF_ERROR(forEachInParallel(all.size(), [&](size_t n) -> Result<> {
+    const auto [i, k] = all[n];
+    const auto kernel = std::make_shared<const kernel::Kernel>(lowered.kernels[i]->launches[k].kernel);
+    TK_TRY(const codegen::cuda::Source source, codegen::cuda::emitCuda(*kernel));
+    out[i][k].launch = source.launch;
+    out[i][k].code = std::make_shared<const KernelCode>(
+        device.device, kernel->name, source.symbol, [kernel, cuda, arch, useCache](Variant variant) {
+          return cuda->compiler(useCache).compile(*kernel, assumptionsOf(variant), arch);
+        });
+    return out[i][k].code->prepare(likelyVariant(*kernel, options.hints));
+  }));
+  return out;
+}
+
+StepFactory deviceSteps(const Lowered& lowered, const CudaKernels& kernels, const CudaDevice& device) {
+  StepFactory steps;
+  steps.kernel = [&](size_t region, size_t number) -> runtime::Step {
+    const CudaKernel& made = kernels[region][number];
+    runtime::LaunchStep step;
+    step.code = made.code;
+    step.grid = made.launch.grid, step.block = made.launch.block;
+    step.sharedBytes = made.launch.sharedBytes;
+    step.reach = lowered.kernels[region]->launches[number].kernel.reach.value_or(0);
+    return step;
+  };
+  steps.library = [](const Region&) -> Result<LibraryStep> {
+    return Diagnostic{"T0510", {}, "there is no library for products on a GPU yet", "compile for the CPU"};
+  };
+  steps.copy = runtime::cuda::makeCopyCall(device.device);
+  return steps;
+}
+
+}  // namespace
+
+Result<CompiledCuda> compileCuda(const Graph& graph, const Engine& engine, int ordinal, const CompileOptions& given) {
+  TK_RETURN_IF_ERROR(verify(graph));
+  CompiledCuda out;
+  TK_TRY(out.device, engine.cuda->device(ordinal));
+  CompileOptions options = given;
+  if (!options.gpu) options.gpu = gpuOf(out.device.device->info());
+  TK_TRY(const Lowered lowered, lower(graph, engine, options));
+  TK_TRY(const CudaKernels kernels, loadKernels(lowered, engine, out.device, options));
+  TK_TRY(runtime::Program program, writeProgram(lowered, deviceSteps(lowered, kernels, out.device)));
+  program.checks = shapeChecks(graph);
+  TK_TRY(out.executable, runtime::cuda::Executable::create(
+                             std::move(program), {.device = out.device.device, .allocator = out.device.allocator}));
+  out.explanation = explanationOf(graph, lowered, options.hints);
+  return out;
+}
+
+Result<std::vector<runtime::cuda::Tensor>> copyToDevice(const CudaDevice& device, const std::vector<Array>& arrays) {
+  std::vector<runtime::cuda::Tensor> out;
+  const runtime::cuda::Device::Current current(*device.device);
+  for (const Array& array : arrays) {
+    TK_TRY(auto block, runtime::cuda::Block::make(device.device, device.allocator, array.bytes(), nullptr));
+    if (array.bytes() > 0)
+      TK_RETURN_IF_ERROR(device.device->driver().check(
+          device.device->api().copyToDevice(reinterpret_cast<uint64_t>(block.data()), array.data(),
+                                            static_cast<size_t>(array.bytes()), nullptr),
+          fmt::format("{} bytes to cuda:{}", array.bytes(), device.device->ordinal())));
+    out.emplace_back(std::move(block), array.dtype(), array.shape());
+  }
+  return out;
+}
+
+Result<std::vector<Array>> copyToHost(const CudaDevice& device, const std::vector<runtime::cuda::Tensor>& tensors) {
+  std::vector<Array> out;
+  const runtime::cuda::Device::Current current(*device.device);
+  const auto& driver = device.device->driver();
+  for (const auto& tensor : tensors) {
+    Array& array = out.emplace_back(tensor.dtype(), tensor.shape());
+    if (array.bytes() > 0)
+      TK_RETURN_IF_ERROR(driver.check(driver.api.copyToHost(array.data(), reinterpret_cast<uint64_t>(tensor.data()),
+                                                            static_cast<size_t>(array.bytes()), nullptr),
+                                      fmt::format("{} bytes from cuda:{}", array.bytes(), device.device->ordinal())));
+  }
+  TK_RETURN_IF_ERROR(driver.check(driver.api.synchronizeStream(nullptr), "waiting for the device"));
+  return out;
+}
+
+Result<std::vector<Array>> runOnDevice(const CompiledCuda& compiled, const std::vector<Array>& inputs,
+                                       const runtime::cuda::RunOptions& options) {
+  TK_TRY(const auto tensors, copyToDevice(compiled.device, inputs));
+  std::vector<runtime::TensorRef> refs;
+  for (const auto& tensor : tensors) refs.push_back(tensor.ref());
+  TK_TRY(const auto outputs, compiled.executable->run(refs, options));
+  return copyToHost(compiled.device, outputs);
+}
+
+Result<std::string> cudaText(const Lowered& lowered) {
+  std::string out;
+  for (const auto& scheduled : lowered.kernels) {
+    if (!scheduled) continue;
+    for (const schedule::Launch& launch : scheduled->launches) {
+      TK_TRY(const codegen::cuda::Source source, codegen::cuda::emitCuda(launch.kernel));
+      const auto& [grid, block, shared] = source.launch;
+      out += fmt::format("// {}: {}\n// grid {} x {} x {}, block {} x {} x {}, {} bytes of dynamic shared memory\n",
+                         scheduled->scheduler, scheduled->plan, grid[0].str(), grid[1].str(), grid[2].str(),
+                         block[0].str(), block[1].str(), block[2].str(), shared.str());
+      out += source.text + "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace tokamak

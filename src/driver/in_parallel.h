@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "support/result.h"
+
+namespace tokamak {
+
+/// Does `work` for 0, 1, ... count - 1 on as many threads as there are cores; the first failure, by number, is
+/// returned.
+Result<> forEachInParallel(size_t count, const std::function<Result<>(size_t)>& work);
+
+}  // namespace tokamak
