@@ -24,7 +24,8 @@ static std::vector<DType> servedTypes(const library::Library& library) {
 Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOptions& options) {
   Lowered out;
   out.graph = graph;
-  const std::vector<DType> served = options.library ? servedTypes(*engine.library) : std::vector<DType>{};
+  const bool asks = options.library && !options.gpu;  // oneDNN serves the host
+  const std::vector<DType> served = asks ? servedTypes(*engine.library) : std::vector<DType>{};
   TK_RETURN_IF_ERROR(runPipeline(out.graph, {.channelsLast = served, .eagerRounding = options.eagerRounding}));
   FusionOptions fusion;
   fusion.hints = options.hints;
@@ -36,7 +37,7 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
   fusion.decomposed = decomposedActivation;
   out.plan = planFusion(out.graph, fusion);
 
-  if (options.library && fusion.libraryTypes.empty())
+  if (asks && fusion.libraryTypes.empty())
     out.plan.ledger.notes.push_back("products run as generated kernels: " + engine.library->available().reason());
 
   schedule::Device device;
