@@ -135,6 +135,7 @@ def compile_segment(importer: Importer, level: int, options: Options) -> _ext.Ex
             eager_rounding=options.precision == "eager",
             use_cache=options.cache,
             tune=options.tune,
+            device=importer.device.index if importer.device.type == "cuda" else -1,
         )
     except (_ext.Error, RuntimeError) as error:
         reason = str(error).splitlines()[0]

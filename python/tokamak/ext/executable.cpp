@@ -68,18 +68,24 @@ DimBindings hintsOf(PyObject* dict) {
 
 PyObject* compileGraph(PyObject* self, PyObject* args, PyObject* keywords) {
   return guarded([&] {
-    static const char* names[] = {"graph", "hints", "eager_rounding", "fuse", "library", "use_cache", "tune", nullptr};
+    static const char* names[] = {"graph",     "hints", "eager_rounding", "fuse", "library",
+                                  "use_cache", "tune",  "device",         nullptr};
     PyObject *graph = nullptr, *hints = Py_None;
-    int eagerRounding = 0, fuse = 1, library = 1, useCache = 1, tuned = 0;
-    check(PyArg_ParseTupleAndKeywords(args, keywords, "O!|Oppppp", const_cast<char**>(names), types().graph, &graph,
-                                      &hints, &eagerRounding, &fuse, &library, &useCache, &tuned));
+    int eagerRounding = 0, fuse = 1, library = 1, useCache = 1, tuned = 0, device = -1;
+    check(PyArg_ParseTupleAndKeywords(args, keywords, "O!|Opppppi", const_cast<char**>(names), types().graph, &graph,
+                                      &hints, &eagerRounding, &fuse, &library, &useCache, &tuned, &device));
     CompileOptions options{hintsOf(hints), fuse != 0, library != 0, useCache != 0, eagerRounding != 0};
     const Graph copy = inputsFirst(Boxed<Graph>::of(graph));
     const Engine& engine = EngineBox::of(self);
     PyThreadState* state = PyEval_SaveThread();
-    auto compiled = [&]() -> Result<Compiled> {
+    auto compiled = [&]() -> Result<Segment> {
       try {
-        return tuned ? tune(copy, engine, options) : compile(copy, engine, options);
+        if (device >= 0) {
+          TK_TRY(CompiledCuda made, compileCuda(copy, engine, device, options));
+          return Segment{nullptr, std::move(made.executable), std::move(made.explanation)};
+        }
+        TK_TRY(Compiled made, tuned ? tune(copy, engine, options) : compile(copy, engine, options));
+        return Segment{std::move(made.executable), nullptr, std::move(made.explanation)};
       } catch (const std::exception& error) { return Diagnostic{"T0500", {}, error.what(), "please report this"}; }
     }();
     PyEval_RestoreThread(state);
@@ -104,7 +110,9 @@ PyObject* kernels(PyObject* self, PyObject*) {
 /// Bytes that one call takes at these sizes: {"peak", "without_reuse", "outputs", "constants"}.
 PyObject* memory(PyObject* self, PyObject* dims) {
   return guarded([&] {
-    const auto report = valueOf(ExecutableBox::of(self).executable->memory(hintsOf(dims)));
+    const Segment& segment = ExecutableBox::of(self);
+    if (!segment.executable) raise(PyExc_RuntimeError, "torch's allocator counts what a GPU's kernels take");
+    const auto report = valueOf(segment.executable->memory(hintsOf(dims)));
     nlohmann::json out{{"peak", report.peakBytes},
                        {"without_reuse", report.withoutReuseBytes},
                        {"outputs", report.outputBytes},

@@ -14,9 +14,9 @@
 /// `plan.guard([(argument, version, address), ...], changed)`: before a call, tensors taken as constants are looked at;
 /// if one has another version or address, `changed(arguments)` answers the call.
 
+#include "cuda_segment.h"
 #include "executable.h"
 #include "runtime/executable.h"
-#include "tensors.h"
 
 #include <atomic>
 #include <chrono>
@@ -30,18 +30,16 @@ struct Slot {
 };
 using SlotBox = Boxed<Slot>;
 
-struct SegmentInput {
-  int value = 0, axis = -1;
-  std::vector<int> order;
-};
 struct SegmentOutput {
   int value = 0;
   std::vector<int> order;
   std::string message;  // of a flag that has to hold: value is -1
+  DType dtype = DType::f32;
 };
 
 struct Step {
-  std::shared_ptr<const runtime::Executable> executable;  // null: a call
+  std::shared_ptr<const runtime::Executable> executable;
+  std::shared_ptr<const runtime::cuda::Executable> onGpu;  // neither: a call
   std::vector<SegmentInput> inputs;
   std::vector<SegmentOutput> outputs;
   Ref function, args, kwargs;
@@ -119,7 +117,9 @@ Step segmentStep(const std::vector<Ref>& parts) {
   Step step;
   if (parts.size() != 4 || !Py_IS_TYPE(parts[1].get(), reinterpret_cast<PyTypeObject*>(types().executable)))
     raise(PyExc_TypeError, "a run step is ('run', executable, inputs, outputs)");
-  step.executable = ExecutableBox::of(parts[1].get()).executable;
+  const Segment& compiled = ExecutableBox::of(parts[1].get());
+  step.executable = compiled.executable;
+  step.onGpu = compiled.onGpu;
   for (const Ref& item : itemsOf(parts[2].get())) {
     const auto fields = itemsOf(item.get());
     step.inputs.push_back({static_cast<int>(toInt(fields.at(0).get())), static_cast<int>(toInt(fields.at(2).get())),
@@ -132,8 +132,15 @@ Step segmentStep(const std::vector<Ref>& parts) {
     step.outputs.push_back(value < 0 ? SegmentOutput{value, {}, toString(second)}
                                      : SegmentOutput{value, intsOf(second), {}});
   }
-  if (std::ssize(step.inputs) != step.executable->inputCount() ||
-      std::ssize(step.outputs) != step.executable->outputCount())
+  const auto& program = step.onGpu ? step.onGpu->program() : step.executable->program();
+  int inputs = 0, outputs = 0;
+  for (const runtime::Slot& slot : program.slots) {
+    inputs += slot.kind == runtime::SlotKind::input;
+    outputs += slot.kind == runtime::SlotKind::output;
+    if (slot.kind == runtime::SlotKind::output && slot.index < std::ssize(step.outputs))
+      step.outputs[static_cast<size_t>(slot.index)].dtype = slot.dtype;
+  }
+  if (std::ssize(step.inputs) != inputs || std::ssize(step.outputs) != outputs)
     raise(PyExc_ValueError, "a run step has other inputs or outputs than its executable");
   return step;
 }
@@ -198,47 +205,6 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   });
 }
 
-/// One segment's inputs as the runtime wants them.
-class Arguments {
- public:
-  explicit Arguments(size_t count) { extents_.reserve(2 * kRank * count), refs_.reserve(count), kept_.reserve(count); }
-
-  void add(const SegmentInput& input, PyObject* object) {
-    if (input.axis == -2) return addExtent(toInt(object));
-    Borrowed in = borrow(object);
-    const dlpack::Tensor& t = in.tensor;
-    if (input.axis >= 0) return addExtent(input.axis < t.rank ? t.shape[input.axis] : 0);
-    const auto dtype = dtypeOf(t.dtype);
-    if (!dtype || t.device.type != dlpack::cpu || t.rank > kRank)
-      raise(PyExc_RuntimeError, "tokamak: a tensor came in that was not compiled for: another dtype or device");
-    const size_t at = extents_.size();
-    extents_.resize(at + 2 * kRank);
-    int64_t* shape = extents_.data() + at;
-    int64_t* strides = shape + kRank;
-    for (int i = 0; i < t.rank; ++i) {
-      const int axis = input.order.empty() ? i : input.order[static_cast<size_t>(i)];
-      shape[i] = t.shape[axis];
-      strides[i] = t.strides ? t.strides[axis] : 0;
-    }
-    refs_.push_back(
-        {static_cast<std::byte*>(t.data) + t.byteOffset, *dtype, t.rank, shape, t.strides ? strides : nullptr});
-    if (in.keep) kept_.push_back(std::move(in.keep));
-  }
-  std::span<const runtime::TensorRef> refs() const { return refs_; }
-
- private:
-  static constexpr int kRank = 16;
-  void addExtent(int64_t n) {
-    const size_t at = extents_.size();
-    extents_.resize(at + 2);
-    extents_[at] = n;
-    refs_.push_back({nullptr, DType::boolean, 2, extents_.data() + at, nullptr});
-  }
-  std::vector<int64_t> extents_;  // never grows beyond what was reserved: refs_ point into it
-  std::vector<runtime::TensorRef> refs_;
-  std::vector<Ref> kept_;
-};
-
 using Clock = std::chrono::steady_clock;
 
 /// What the steps of one call share.
@@ -248,9 +214,20 @@ struct Running {
   std::atomic<int64_t>* arena = nullptr;
 };
 
+void runGpuSegment(const Step& step, Running& running) {
+  auto& values = running.values;
+  Arguments arguments(step.inputs.size(), {dlpack::cuda, step.onGpu->device().ordinal()});
+  for (const SegmentInput& input : step.inputs) arguments.add(input, values[static_cast<size_t>(input.value)].get());
+  std::vector<GpuOutput> outputs;
+  for (const SegmentOutput& output : step.outputs) outputs.push_back({output.dtype, output.order});
+  auto tensors = runOnGpu(*step.onGpu, arguments, outputs, running.profile);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    values[static_cast<size_t>(step.outputs[i].value)] = std::move(tensors[i]);
+}
+
 void runSegment(const Step& step, Running& running) {
   auto& values = running.values;
-  Arguments arguments(step.inputs.size());
+  Arguments arguments(step.inputs.size(), {dlpack::cpu, 0});
   for (const SegmentInput& input : step.inputs) arguments.add(input, values[static_cast<size_t>(input.value)].get());
   PyThreadState* state = PyEval_SaveThread();
   auto results = [&]() -> Result<std::vector<runtime::Tensor>> {
@@ -272,6 +249,8 @@ void runStep(const Step& step, Running& running) {
   auto& values = running.values;
   if (step.executable) {
     runSegment(step, running);
+  } else if (step.onGpu) {
+    runGpuSegment(step, running);
   } else {
     const auto start = running.profile ? Clock::now() : Clock::time_point{};
     const Ref args = filled(step.args.get(), values);

@@ -1,0 +1,20 @@
+#pragma once
+
+/// Segments on a GPU: torch's tensors are read in place, results and temporaries come from torch's allocator, work goes
+/// to torch's current stream.
+
+#include "arguments.h"
+#include "runtime/cuda/executable.h"
+
+namespace tokamak::python {
+
+struct GpuOutput {
+  DType dtype = DType::f32;
+  std::span<const int> order;  // as in `toTorch`
+};
+
+/// Tensors for the outputs, after the work that fills them was put on the stream.
+std::vector<Ref> runOnGpu(const runtime::cuda::Executable& executable, const Arguments& arguments,
+                          std::span<const GpuOutput> outputs, runtime::Profile* profile);
+
+}  // namespace tokamak::python
