@@ -28,6 +28,7 @@ Command addExplain(CLI::App& parent);
 Command addOpt(CLI::App& parent);
 Command addBench(CLI::App& parent);
 Command addCache(CLI::App& parent);
+Command addSparse(CLI::App& parent);
 Command addSim(CLI::App& parent);
 
 }  // namespace tokamak::tool

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sparse/lower/to_stream.h"
+#include "sparse/table/split.h"
 
 namespace tokamak::sparse {
 
@@ -25,7 +26,9 @@ class Compiler {
     for (size_t r = 0; r < parts.regions.size(); ++r) {
       Region fused = fuseRegion(out_.program, parts.regions[r]);
       if (fused.program.statements().empty()) continue;  // nobody needs it
+      TK_TRY(fused, splitBlocks(std::move(fused)));
       TK_TRY(CompiledRegion region, compileRegion(std::move(fused), parts.schedules[r]));
+      formatsOfResults(region);
       out_.regions.push_back(std::move(region));
     }
     return std::move(out_);
@@ -41,8 +44,21 @@ class Compiler {
       decl.format = format;
     }
     for (TensorDecl& decl : out_.program.tensors())
-      if (!decl.format) decl.format = Format::dense(static_cast<int>(decl.dims.size()));
+      if (!decl.format && decl.role != Role::temp) decl.format = Format::dense(static_cast<int>(decl.dims.size()));
     return Unit{};
+  }
+
+  /// Temps without a format are stored as they come: levels in the order of the loops, dense where everything was
+  /// visited, and dense at the top so that rows can be found.
+  void formatsOfResults(const CompiledRegion& region) {
+    for (const Statement& statement : region.region.program.statements()) {
+      const std::string& name = region.region.program.tensor(statement.tensor).name;
+      TensorDecl& decl = out_.program.tensors()[out_.program.findTensor(name).index];
+      if (decl.format) continue;
+      decl.format = region.table.tensor(name)->format;
+      if (!decl.format->levels.empty()) decl.format->levels[0].kind = LevelKind::dense;
+      if (!decl.format->isWellFormed()) decl.format = Format::dense(static_cast<int>(decl.dims.size()));
+    }
   }
 
   double bytesOf(const Program& program, TensorId id) const {
@@ -55,22 +71,46 @@ class Compiler {
   }
 
   Result<CompiledRegion> compileRegion(Region fused, const RegionSchedule* wish) {
-    CompiledRegion out{std::move(fused), {}, {}, {}, {}};
-    const Region& region = out.region;
     static const RegionSchedule kNone;
     if (!wish) wish = &kNone;
-    const auto bytes = [&](TensorId t) { return bytesOf(region.program, t); };
-    const Result<OrderProblem> found = orderProblem(region, wish->order, bytes);
-    if (!found) return placed(found.error(), *wish, region);
-    const OrderProblem& problem = *found;
+    CompiledRegion out{std::move(fused), {}, {}, {}, {}};
     out.options.iterate.insert(wish->iterate.begin(), wish->iterate.end());
-    TK_RETURN_IF_ERROR(lanes(region.program, problem, *wish, out.options));
     std::optional<Diagnostic> refusal;
+    for (const OrderWish& wished : wishes(out.region, wish->order)) {
+      TK_TRY(const bool built, tryOrders(wished, *wish, out, refusal));
+      if (!built) continue;
+      TK_TRY(out.graph, toStream(out.table));
+      return out;
+    }
+    return placed(*refusal, *wish, out.region);
+  }
+
+  /// First the orders that storage allows; then more and more of the last result's variables outermost, with copies of
+  /// what contradicts that: folds inside are easiest to fuse.
+  static std::vector<OrderWish> wishes(const Region& region, const std::vector<std::string>& order) {
+    std::vector<OrderWish> out = {{order}};
+    if (!order.empty()) return out;
+    OrderWish outer{{}, true};
+    for (const VarId v : region.program.statements().back().vars) {
+      outer.vars.push_back(region.program.var(v).name);
+      out.push_back(outer);
+    }
+    return out;
+  }
+
+  /// Whether an order was found; `refusal` is what the first one could not do.
+  Result<bool> tryOrders(const OrderWish& wished, const RegionSchedule& wish, CompiledRegion& out,
+                         std::optional<Diagnostic>& refusal) {
+    const Region& region = out.region;
+    const auto bytes = [&](TensorId t) { return bytesOf(region.program, t); };
+    const Result<OrderProblem> problem = orderProblem(region, wished, bytes);
+    if (!problem) return placed(problem.error(), wish, region);
+    TK_RETURN_IF_ERROR(lanes(region.program, *problem, wish, out.options));
     int tried = 0;
     bool built = false;
-    problem.forEachOrder([&](const std::vector<VarId>& order) {
+    problem->forEachOrder([&](const std::vector<VarId>& order) {
       out.options.order = order;
-      out.options.views = copiedViews(region, problem, order);
+      out.options.views = copiedViews(region, *problem, order);
       Result<Table> table = buildTable(region, out.options);
       if (table) {
         out.table = std::move(*table);
@@ -80,13 +120,12 @@ class Compiler {
       if (!refusal) refusal = table.error();
       return ++tried < kOrdersTried;
     });
-    if (!built) return placed(*refusal, *wish, region);
-    for (const ExprId access : problem.copied)
+    if (!built) return false;
+    for (const ExprId access : problem->copied)
       out.notes.push_back(fmt::format("{} contradicts the order of the others: a permuted copy is read",
                                       print(region.program, access)));
-    if (tried > 0) out.notes.push_back(fmt::format("{} orders could not run: {}", tried, refusal->message));
-    TK_TRY(out.graph, toStream(out.table));
-    return out;
+    if (refusal) out.notes.push_back(fmt::format("other orders could not run: {}", refusal->message));
+    return true;
   }
 
   static Result<> lanes(const Program& program, const OrderProblem& problem, const RegionSchedule& wish,

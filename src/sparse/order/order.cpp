@@ -71,11 +71,10 @@ bool closesCycle(const std::vector<OrderEdge>& edges, const std::vector<OrderEdg
   });
 }
 
-Result<std::vector<OrderEdge>> wishedEdges(const Program& program, const Uses& uses,
-                                           const std::vector<std::string>& wished) {
+Result<std::vector<OrderEdge>> wishedEdges(const Program& program, const Uses& uses, const OrderWish& wished) {
   std::vector<OrderEdge> out;
   VarId previous;
-  for (const std::string& name : wished) {
+  for (const std::string& name : wished.vars) {
     const auto found =
         std::find_if(uses.vars.begin(), uses.vars.end(), [&](VarId v) { return program.var(v).name == name; });
     if (found == uses.vars.end()) {
@@ -99,12 +98,16 @@ Result<std::vector<OrderEdge>> wishedEdges(const Program& program, const Uses& u
                         fmt::format("{} comes twice in the order", program.var(e.before).name),
                         "name each variable once"};
   }
+  if (wished.first && previous)
+    for (const VarId v : uses.vars)
+      if (std::find(wished.vars.begin(), wished.vars.end(), program.var(v).name) == wished.vars.end())
+        out.push_back({previous, v, {}});
   return out;
 }
 
 }  // namespace
 
-Result<OrderProblem> orderProblem(const Region& region, const std::vector<std::string>& wished,
+Result<OrderProblem> orderProblem(const Region& region, const OrderWish& wished,
                                   const std::function<double(TensorId)>& bytes) {
   const Program& program = region.program;
   Uses uses = usesOf(program);

@@ -28,8 +28,13 @@ struct OrderProblem {
 };
 
 /// `bytes` gives the size of a tensor of the region's program. Edges of `wished` (outermost first) come before all
-/// others, so storage that contradicts them is copied. T0970 where a wished variable is none of the region's.
-Result<OrderProblem> orderProblem(const Region& region, const std::vector<std::string>& wished,
+/// others, so storage that contradicts them is copied; `first`: the variables that are not named come behind the named.
+/// T0970 where a wished variable is none of the region's.
+struct OrderWish {
+  std::vector<std::string> vars;
+  bool first = false;
+};
+Result<OrderProblem> orderProblem(const Region& region, const OrderWish& wished,
                                   const std::function<double(TensorId)>& bytes);
 
 /// The formats in which the copied accesses are read under an order: the same kinds of levels, axes as they come in it.

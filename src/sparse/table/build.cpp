@@ -39,11 +39,12 @@ Result<> TableBuilder::statement(const Statement& statement) {
   const std::vector<VarId> vars = sorted(statement.vars, top);
   TK_TRY(const Bundle bundle, iterate({statement.value}, vars, top, {}));
   TableTensor result{decl.name, TableSource::result, decl.name, {}, {}};
-  for (const VarId v : vars) {
-    const auto axis = std::find(statement.vars.begin(), statement.vars.end(), v) - statement.vars.begin();
-    result.format.levels.push_back({LevelKind::compressed, static_cast<int>(axis)});
-    result.sizes.push_back(program_.size(v));
+  for (const LoopLevel& level : bundle.levels) {
+    const auto axis = std::find(statement.vars.begin(), statement.vars.end(), level.var) - statement.vars.begin();
+    result.format.levels.push_back({level.all ? LevelKind::dense : LevelKind::compressed, static_cast<int>(axis)});
+    result.sizes.push_back(program_.size(level.var));
   }
+  result.format = region_.wholeFormat(statement.tensor, result.format);
   table_.tensors.push_back(std::move(result));
   std::vector<Port> crds;
   for (const LoopLevel& level : bundle.levels) crds.push_back(level.crd);
@@ -63,7 +64,7 @@ Result<Bundle> TableBuilder::iterate(const std::vector<ExprId>& roots, const std
                                      const Scope& scope, const Demand& demand) {
   if (vars.empty()) {
     TK_TRY(Bundle value, valueAt(roots[0], scope));
-    if (value.number) value = {{}, numberStream(*value.number, scope), {}};
+    if (value.number) value = {{}, numberStream(*value.number, scope, roots), {}};
     return value;
   }
   TK_TRY(const Scope* inside, enter(roots, vars[0], scope, demand));
@@ -72,7 +73,7 @@ Result<Bundle> TableBuilder::iterate(const std::vector<ExprId>& roots, const std
   TK_TRY(Bundle out, lanes != options_.lanes.end() && lanes->second > 1
                          ? inLanes(roots, rest, *inside, demand, lanes->second)
                          : iterate(roots, rest, *inside, demand));
-  out.levels.insert(out.levels.begin(), {vars[0], inside->crd});
+  out.levels.insert(out.levels.begin(), {vars[0], inside->crd, inside->all});
   return out;
 }
 
@@ -211,8 +212,12 @@ const std::string& TableBuilder::tensorOf(ExprId access) {
     known->second += ".";
     for (const Level& level : format.levels) known->second += fmt::format("{}", level.axis);
   }
+  const TensorId id = program_.expr(access).tensor;
+  if (const auto parts = region_.parts.find(id); parts != region_.parts.end())
+    for (const Region::AxisPart& part : parts->second)
+      if (part.part == LevelPart::outer) known->second += fmt::format(".b{}x{}", part.axis, part.block);
   if (!table_.tensor(known->second)) {
-    TableTensor tensor{known->second, TableSource::data, decl.name, format, {}};
+    TableTensor tensor{known->second, TableSource::data, decl.name, region_.wholeFormat(id, format), {}};
     for (const Level& level : format.levels)
       tensor.sizes.push_back(program_.dim(decl.dims[static_cast<size_t>(level.axis)]).size);
     table_.tensors.push_back(std::move(tensor));

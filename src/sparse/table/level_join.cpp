@@ -20,6 +20,7 @@ Result<> TableBuilder::LevelJoin::run(const std::vector<ExprId>& roots, const De
   TK_TRY(Patterns::Id id, visited(roots, demand));
   if (id == Patterns::kNone) id = Patterns::kAll;
   const bool all = id == Patterns::kAll;
+  out.all = all;
   Joined joined = all ? allCoordinates() : realize(id);
   alignDense(joined, all);
   alignSparse(joined, all);

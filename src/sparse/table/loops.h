@@ -13,6 +13,7 @@ namespace tokamak::sparse {
 struct LoopLevel {
   VarId var;
   Port crd;
+  bool all = false;  // every coordinate was visited on the way: best stored dense
 };
 
 /// A computed operand below a scope: levels outermost first, and values at the last. `number` is set where the value is
@@ -35,6 +36,7 @@ struct Scope {
   VarId var;
   int depth = 0;
   Port crd;
+  bool all = false;                            // every coordinate is visited
   std::unordered_map<ExprId, Walk> walks;      // accesses that have a level at this variable
   std::unordered_map<ExprId, Bundle> results;  // folds that were computed before, with the levels that are left
 
@@ -76,7 +78,7 @@ class TableBuilder {
   Result<Bundle> applied(ExprId id, const Scope& scope);
   Result<Bundle> selected(const std::vector<Bundle>& args, const Scope& scope);
   Port streamOf(const Bundle& value, const Scope& scope);
-  Port numberStream(double number, const Scope& scope);
+  Port numberStream(double number, const Scope& scope, const std::vector<ExprId>& roots = {});
 
   Walk walkAt(ExprId access, const Scope& scope);
   bool isFree(VarId v, ExprId id) const;

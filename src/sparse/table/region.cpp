@@ -183,6 +183,18 @@ void markUses(const Program& program, ExprId id, std::vector<bool>& seen, std::v
 
 }  // namespace
 
+Format Region::wholeFormat(TensorId tensor, Format format) const {
+  const auto found = parts.find(tensor);
+  if (found == parts.end()) return format;
+  for (Level& level : format.levels) {
+    const AxisPart& part = found->second[static_cast<size_t>(level.axis)];
+    level.axis = part.axis;
+    level.part = part.part;
+    level.block = part.block;
+  }
+  return format;
+}
+
 std::vector<bool> neededOutside(const Program& program, const std::vector<size_t>& members) {
   std::vector<bool> used(program.tensors().size(), false), seen(program.exprCount(), false);
   for (size_t s = 0; s < program.statements().size(); ++s)
@@ -200,7 +212,7 @@ std::vector<bool> neededOutside(const Program& program, const std::vector<size_t
 }
 
 Region fuseRegion(const Program& program, const std::vector<size_t>& statements) {
-  Region out{statements, {}};
+  Region out{statements, {}, {}};
   Inliner(program, statements, out);
   return out;
 }

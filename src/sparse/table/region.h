@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "sparse/einsum/program.h"
@@ -17,6 +18,17 @@ namespace tokamak::sparse {
 struct Region {
   std::vector<size_t> statements;  // of the whole program, in its order
   Program program;
+
+  /// Which part of which axis of the whole program's tensor an axis here is; by tensor, empty where all are whole.
+  struct AxisPart {
+    int axis = 0;
+    LevelPart part = LevelPart::whole;
+    int64_t block = 1;
+  };
+  std::map<TensorId, std::vector<AxisPart>> parts;
+
+  /// A format of one of the region's tensors in terms of the whole program's axes.
+  Format wholeFormat(TensorId tensor, Format format) const;
 };
 
 /// Requires known sizes. `statements` in program order.

@@ -108,19 +108,27 @@ Port TableBuilder::streamOf(const Bundle& value, const Scope& scope) {
   return value.number ? numberStream(*value.number, scope) : value.val;
 }
 
-/// The number once for each element of the scope.
-Port TableBuilder::numberStream(double number, const Scope& scope) {
-  emit_.at(scope.parent ? rank(scope.var) : 0, statementColumn_);
-  emit_.rule("a number as a stream, along the coordinates that are visited");
-  const std::string range = rangeOf(scope.parent ? program_.var(scope.var).dim : DimId{});
-  Port ref = emit_.root(range);
-  if (scope.parent) {
+/// The number once for each element of the scope: from the marks of a pattern among `roots` where one is walked, else
+/// from a range along the coordinates that are visited.
+Port TableBuilder::numberStream(double number, const Scope& scope, const std::vector<ExprId>& roots) {
+  Port one;
+  for (size_t i = 1; i < roots.size() && !one.cell; ++i) {
+    const Walk walk = walkAt(roots[i], scope);
+    if (walk.absent || !hasAllBound(roots[i], scope)) continue;
+    placeValue(roots[i], "a number for each stored entry");
+    one = emit_.value(onesOf(tensorOf(roots[i])), walk.ref);
+  }
+  if (!one.cell) {
+    emit_.at(scope.parent ? rank(scope.var) : 0, statementColumn_);
+    emit_.rule("a number as a stream, along the coordinates that are visited");
+    const std::string range = rangeOf(scope.parent ? program_.var(scope.var).dim : DimId{});
+    Port ref = emit_.root(range);
     std::vector<const Scope*> chain;
     for (const Scope* s = &scope; s->parent; s = s->parent) chain.push_back(s);
     for (size_t i = chain.size(); i-- > 0;) ref = emit_.repeat(ref, chain[i]->crd);
-    ref = emit_.locate(range, 0, scope.crd, ref);
+    if (scope.parent) ref = emit_.locate(range, 0, scope.crd, ref);
+    one = emit_.value(range, ref);
   }
-  const Port one = emit_.value(range, ref);
   return number == 1 ? one : emit_.applyScalar(Fn::mul, one, number, false);
 }
 

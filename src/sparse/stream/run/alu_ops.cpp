@@ -46,8 +46,8 @@ Binary binaryOf(AluOp op) {
   switch (op) {
     case AluOp::add: return [](double a, double b) { return a + b; };
     case AluOp::sub: return [](double a, double b) { return a - b; };
-    case AluOp::mul: return [](double a, double b) { return a * b; };
-    case AluOp::div: return [](double a, double b) { return a / b; };
+    case AluOp::mul: return multiply;
+    case AluOp::div: return [](double a, double b) { return a == 0 ? 0.0 : a / b; };
     case AluOp::max: return [](double a, double b) { return a > b || a != a ? a : b; };
     case AluOp::min: return [](double a, double b) { return a < b || a != a ? a : b; };
     case AluOp::pow: return [](double a, double b) { return std::pow(a, b); };

@@ -63,7 +63,7 @@ class NodeMaker {
       switch (b.op) {  // the common ones without a call
         case AluOp::add: return alu<2>(std::move(site), [](double x, double y) { return x + y; });
         case AluOp::sub: return alu<2>(std::move(site), [](double x, double y) { return x - y; });
-        case AluOp::mul: return alu<2>(std::move(site), [](double x, double y) { return x * y; });
+        case AluOp::mul: return alu<2>(std::move(site), [](double x, double y) { return multiply(x, y); });
         default: return alu<2>(std::move(site), function);
       }
     }

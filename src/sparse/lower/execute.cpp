@@ -1,0 +1,115 @@
+#include "sparse/lower/execute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparse/stream/run/run.h"
+
+namespace tokamak::sparse {
+
+namespace {
+
+/// The levels that a graph wrote, outermost first, as entries by axis.
+Entries entriesOf(const stream::TensorStorage& storage, const Format& format, const std::vector<int64_t>& shape) {
+  Entries out{shape, {}, {}};
+  const size_t depth = storage.levels.size();
+  std::vector<int32_t> at(shape.size(), 0);
+  const std::function<void(size_t, int64_t)> walk = [&](size_t level, int64_t position) {
+    if (level == depth) {
+      out.at.insert(out.at.end(), at.begin(), at.end());
+      out.values.push_back(storage.values[static_cast<size_t>(position)]);
+      return;
+    }
+    const stream::LevelStorage& s = storage.levels[level];
+    for (int64_t p = s.pos[static_cast<size_t>(position)]; p < s.pos[static_cast<size_t>(position) + 1]; ++p) {
+      const Level& l = format.levels[level];
+      int32_t& coordinate = at[static_cast<size_t>(l.axis)];
+      const int32_t c = s.crd[static_cast<size_t>(p)];
+      const int32_t part = static_cast<int32_t>(l.part == LevelPart::outer ? c * l.block : c);
+      coordinate += part;
+      walk(level + 1, p);
+      coordinate -= part;
+    }
+  };
+  walk(0, 0);
+  return out;
+}
+
+Tensor rangeTensor(int64_t size) {
+  return {DType::f64, {size}, Format::dense(1), {{size, {}, {}}}, std::vector<double>(static_cast<size_t>(size), 1.0)};
+}
+
+stream::TensorView viewOf(const Tensor& tensor) {
+  stream::TensorView out;
+  for (size_t l = 0; l < tensor.levels.size(); ++l)
+    out.levels.push_back({static_cast<stream::LevelFormat>(tensor.format.levels[l].kind), tensor.levels[l].size,
+                          tensor.levels[l].pos, tensor.levels[l].crd});
+  out.values = tensor.values;
+  return out;
+}
+
+}  // namespace
+
+Bindings tableInputs(const Table& table, const Bindings& from) {
+  Bindings out;
+  for (const TableTensor& wanted : table.tensors) {
+    if (wanted.source == TableSource::result) continue;
+    if (wanted.source == TableSource::range) {
+      out[wanted.name] = rangeTensor(wanted.sizes[0]);
+      continue;
+    }
+    Tensor tensor = convert(from.find(wanted.of)->second, wanted.format);
+    if (wanted.source == TableSource::ones) std::fill(tensor.values.begin(), tensor.values.end(), 1.0);
+    out[wanted.name] = std::move(tensor);
+  }
+  return out;
+}
+
+Result<Execution> execute(const Compiled& compiled, const Bindings& inputs) {
+  Execution out;
+  Bindings known = inputs;
+  for (const CompiledRegion& region : compiled.regions) {
+    const Bindings bound = tableInputs(region.table, known);
+    stream::Inputs views;
+    for (const auto& [name, tensor] : bound) views[name] = viewOf(tensor);
+    TK_TRY(const stream::RunResult result, stream::run(region.graph, views));
+    out.tokens += result.tokens;
+    for (const Statement& statement : region.region.program.statements()) {
+      const TensorDecl& decl = region.region.program.tensor(statement.tensor);
+      const TensorId whole = compiled.program.findTensor(decl.name);
+      const Entries entries = entriesOf(result.outputs.at(decl.name), region.table.tensor(decl.name)->format,
+                                        compiled.program.shape(whole));
+      TK_TRY(Tensor tensor,
+             pack(entries, *compiled.program.tensor(whole).format, isFloat(decl.dtype) ? DType::f64 : decl.dtype));
+      known[decl.name] = tensor;
+      out.results[decl.name] = std::move(tensor);
+    }
+  }
+  return out;
+}
+
+std::vector<Comparison> compareWithDense(const Program& program, const Bindings& inputs, const Bindings& results) {
+  constexpr double kTolerance = 1e-9;
+  const DenseValues dense = evaluate(program, inputs);
+  std::vector<Comparison> out;
+  for (const auto& [name, tensor] : results) {
+    const std::vector<double>& wanted = dense.find(name)->second;
+    const std::vector<double> got = toDense(tensor);
+    double largest = 1e-30;
+    for (const double v : wanted)
+      if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
+    Comparison comparison{name, 0, true};
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i] == got[i] || (std::isnan(wanted[i]) && std::isnan(got[i]))) continue;
+      const double difference = std::fabs(wanted[i] - got[i]) / largest;
+      comparison.worst = std::max(comparison.worst, std::isnan(difference) ? INFINITY : difference);
+    }
+    comparison.close = comparison.worst <= kTolerance;
+    out.push_back(comparison);
+  }
+  return out;
+}
+
+}  // namespace tokamak::sparse

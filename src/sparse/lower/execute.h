@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sparse/lower/compile.h"
+#include "sparse/lower/inputs.h"
+
+namespace tokamak::sparse {
+
+struct Execution {
+  Bindings results;     // every tensor that a region wrote, in its format
+  uint64_t tokens = 0;  // that ran through streams
+};
+
+/// Runs the regions one after another on real data, without timing. `inputs` are in the formats that the program
+/// declares (`inDeclaredFormats`).
+Result<Execution> execute(const Compiled& compiled, const Bindings& inputs);
+
+/// How far results are from the dense evaluation, relative to the largest value of each tensor.
+struct Comparison {
+  std::string tensor;
+  double worst = 0;
+  bool close = true;
+};
+std::vector<Comparison> compareWithDense(const Program& program, const Bindings& inputs, const Bindings& results);
+
+/// What a table reads, by the names it gives: the tensors `from` in the table's formats.
+Bindings tableInputs(const Table& table, const Bindings& from);
+
+}  // namespace tokamak::sparse

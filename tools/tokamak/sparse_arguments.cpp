@@ -1,0 +1,124 @@
+#include "sparse_arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <random>
+
+#include "console.h"
+#include "graph_arguments.h"
+#include "sparse/io/io.h"
+#include "sparse/lower/compile.h"
+#include "sparse/lower/inputs.h"
+
+namespace tokamak::tool {
+
+using namespace tokamak::sparse;
+
+void SparseArguments::addTo(CLI::App& app) {
+  app.add_option("file", file, "Sparse program; - is standard input")->type_name("FILE.ein")->required();
+  app.add_option("--schedule", schedule, "A schedule of the file, a file that holds one, unfused or full")
+      ->type_name("NAME|FILE");
+  app.add_option("--data", data, "Folder with NAME.mtx, .tns, .npz or .npy for each input")->type_name("DIR");
+  app.add_option("--random", seed, "Inputs that have no file are random")->type_name("SEED");
+  app.add_option("--density", density, "Share of entries that random sparse inputs store")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--dims", dims, "Sizes of dimensions: N=64,M=32")->type_name("NAME=SIZE,...");
+}
+
+namespace {
+
+Result<Schedule> chooseSchedule(const Source& source, const std::string& wanted) {
+  if (wanted.empty()) return source.schedules.empty() ? unfused() : source.schedules[0];
+  if (const Schedule* found = source.find(wanted)) return *found;
+  if (wanted == "unfused") return unfused();
+  if (wanted == "full") return Schedule{.name = "full", .fuse = Schedule::Fuse::all};
+  if (std::filesystem::is_regular_file(wanted)) {
+    TK_TRY(const std::string text, readFile(wanted));
+    TK_TRY(std::vector<Schedule> schedules, parseSchedules(text, source.program, wanted));
+    if (!schedules.empty()) return std::move(schedules[0]);
+  }
+  std::vector<std::string> names = {"unfused", "full"};
+  for (const Schedule& schedule : source.schedules) names.push_back(schedule.name);
+  return Diagnostic{"T0976",
+                    {},
+                    fmt::format("there is no schedule {}", wanted),
+                    fmt::format("give a file that holds one, or {}", fmt::join(names, ", "))};
+}
+
+Tensor randomInput(const Program& program, const TensorDecl& decl, double density, std::mt19937_64& random) {
+  const Format format = decl.format.value_or(Format::dense(static_cast<int>(decl.dims.size())));
+  std::vector<int64_t> shape;
+  int64_t size = 1;
+  for (const DimId dim : decl.dims) {
+    shape.push_back(program.dim(dim).size);
+    size *= shape.back();
+  }
+  std::uniform_real_distribution<double> value(-1, 1), chance(0, 1);
+  std::vector<double> values(static_cast<size_t>(size), 0.0);
+  for (double& v : values)
+    if (format.isDense() || chance(random) < density) v = roundTo(decl.dtype, value(random));
+  return fromDense(values, shape, format, decl.dtype);
+}
+
+Result<> readInputs(const SparseArguments& arguments, SparseProgram& out) {
+  for (const TensorDecl& decl : out.program.tensors()) {
+    if (decl.role != Role::input || arguments.data.empty()) continue;
+    Result<Entries> entries = readFromFolder(arguments.data, decl.name);
+    if (!entries && arguments.seed && entries.error().message.starts_with("there is no tensor")) continue;
+    if (!entries) return entries.error();
+    if (entries->shape.size() != decl.dims.size()) {
+      out.inputs[decl.name].shape = entries->shape;  // bindSizes says what is wrong
+      return bindSizes(out.program, out.inputs);
+    }
+    const Format format = decl.format.value_or(Format::dense(entries->rank()));
+    Result<Tensor> tensor = pack(*entries, format, decl.dtype);
+    if (!tensor) {
+      Diagnostic error = tensor.error();
+      error.location = decl.location;
+      error.message = fmt::format("{}: {}", decl.name, error.message);
+      return error;
+    }
+    for (size_t i = 0; i < decl.dims.size(); ++i)
+      if (sparse::Dim& dim = out.program.dims()[decl.dims[i].index]; dim.size < 0) dim.size = entries->shape[i];
+    out.inputs[decl.name] = std::move(*tensor);
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
+  TK_TRY(const std::string text, readFile(arguments.file));
+  SparseProgram out;
+  TK_TRY(out.source, parseSource(text, arguments.file));
+  TK_TRY(out.schedule, chooseSchedule(out.source, arguments.schedule));
+  out.program = out.source.program;
+  TK_TRY(const DimBindings sizes, parseDims(arguments.dims));
+  for (const auto& [name, size] : sizes) {
+    const DimId dim = out.program.findDim(name);
+    if (!dim) return Diagnostic{"T0804", {}, fmt::format("the program has no dimension {}", name), "check --dims"};
+    out.program.dims()[dim.index].size = size;
+  }
+  TK_RETURN_IF_ERROR(readInputs(arguments, out));
+  out.hasData = !arguments.data.empty() || arguments.seed.has_value();
+  if (!out.hasData) return out;
+  std::mt19937_64 random(arguments.seed.value_or(0));
+  if (arguments.seed)
+    for (const TensorDecl& decl : out.program.tensors()) {
+      if (decl.role != Role::input || out.inputs.contains(decl.name)) continue;
+      for (const DimId dim : decl.dims)
+        if (out.program.dim(dim).size < 0)
+          return Diagnostic{"T0933", decl.location,
+                            fmt::format("the size of dimension {} is not known", out.program.dim(dim).name),
+                            fmt::format("give it with --dims {}=64", out.program.dim(dim).name)};
+      out.inputs[decl.name] = randomInput(out.program, decl, arguments.density, random);
+    }
+  TK_RETURN_IF_ERROR(bindSizes(out.program, out.inputs));
+  TK_TRY(out.inputs, inDeclaredFormats(out.program, std::move(out.inputs)));
+  return out;
+}
+
+}  // namespace tokamak::tool

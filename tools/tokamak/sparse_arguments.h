@@ -1,0 +1,35 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+
+#include "sparse/einsum/evaluate.h"
+#include "sparse/schedule/schedule.h"
+
+namespace tokamak::tool {
+
+/// A sparse program, its schedule and its data, as asked for on the command line.
+struct SparseArguments {
+  std::string file, schedule, data;
+  std::optional<uint64_t> seed;
+  double density = 0.1;
+  std::vector<std::string> dims;
+
+  /// Adds the file, --schedule, --data, --random, --density and --dims.
+  void addTo(CLI::App& app);
+};
+
+struct SparseProgram {
+  sparse::Source source;
+  sparse::Schedule schedule;
+  sparse::Program program;  // with sizes
+  sparse::Bindings inputs;  // in declared formats; empty where no data was given and none is needed
+  bool hasData = false;
+};
+
+/// Reads the program and its schedule: `--schedule` names one of the file's, or is a file that holds one, or is
+/// `unfused` or `full`. Inputs come from --data, or at random, or there are none and sizes stand in the program.
+Result<SparseProgram> loadSparse(const SparseArguments& arguments);
+
+}  // namespace tokamak::tool
