@@ -73,23 +73,49 @@ Wiring wiringOf(const Graph& graph) {
   return wiring;
 }
 
-void shareStreams(Graph& graph) {
+bool isWrite(const Block& block) {
+  return std::holds_alternative<WriteLevel>(block) || std::holds_alternative<WriteValues>(block);
+}
+
+void removeDeadNodes(Graph& graph) {
+  for (bool changed = true; changed;) {
+    const Wiring wiring = wiringOf(graph);
+    const auto isDead = [&](const Node& node) {
+      return !isWrite(node.block) && std::ranges::all_of(node.outputs, [&](StreamId output) {
+        return !output || wiring.consumers[output.index].empty();
+      });
+    };
+    changed = graph.removeNodes(isDead) > 0;
+  }
   const Wiring wiring = wiringOf(graph);
-  for (size_t s = 0; s < wiring.consumers.size(); ++s) {
-    const auto& readers = wiring.consumers[s];
-    if (readers.empty())
+  for (size_t s = 0; s < wiring.consumers.size(); ++s)
+    if (wiring.consumers[s].empty())
       for (const Port& port : wiring.producers[s])
         graph.node(port.node).outputs[static_cast<size_t>(port.index)] = StreamId{};
-    if (readers.size() < 2) continue;
-    Node node{Broadcast{}, {StreamId(s)}, {}, {}, {}};
+}
+
+void shareStreams(Graph& graph) {
+  removeDeadNodes(graph);
+  const Wiring wiring = wiringOf(graph);
+  std::vector<std::vector<Node>> behind(graph.nodes().size());  // broadcasts, by the node whose output they share
+  for (size_t s = 0; s < wiring.consumers.size(); ++s) {
+    const auto& readers = wiring.consumers[s];
+    if (readers.size() < 2 || wiring.producers[s].empty()) continue;
+    const NodeId producer = wiring.producers[s][0].node;
+    Node node{Broadcast{}, {StreamId(s)}, {}, graph.node(producer).label, {}};
     const Stream shared = graph.stream(StreamId(s));
-    if (!wiring.producers[s].empty()) node.label = graph.node(wiring.producers[s][0].node).label;
     for (const Port& reader : readers) {
       node.outputs.push_back(graph.addStream(shared.kind, shared.rank, shared.name));
       connect(graph, reader, node.outputs.back());
     }
-    graph.addNode(std::move(node));
+    behind[producer.index].push_back(std::move(node));
   }
+  std::vector<Node> nodes;
+  for (size_t n = 0; n < behind.size(); ++n) {
+    nodes.push_back(graph.nodes()[n]);
+    std::ranges::move(behind[n], std::back_inserter(nodes));
+  }
+  graph.setNodes(std::move(nodes));
 }
 
 std::vector<NodeId> topologicalOrder(const Graph& graph) {

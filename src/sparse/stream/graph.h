@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -38,11 +41,21 @@ struct Tensor {
   bool operator==(const Tensor&) const = default;
 };
 
-/// One edge: what a port of `producer` puts, read by one port of one node.
+/// The shape of one value: a number (0 x 0), or a matrix.
+struct BlockShape {
+  int64_t rows = 0, columns = 0;
+  bool isNumber() const { return rows == 0; }
+  int64_t elements() const { return rows * columns; }  // none for a number
+  int64_t extent() const { return std::max(rows, columns); }
+  bool operator==(const BlockShape&) const = default;
+};
+
+/// One edge: what a port of one node puts and a port of another takes.
 struct Stream {
   StreamKind kind = StreamKind::crd;
   int rank = 0;
   std::string name;  // as written, without %; unique
+  BlockShape block;  // of val streams
   bool operator==(const Stream&) const = default;
 };
 
@@ -79,6 +92,9 @@ class Graph {
   /// Appends without checking; the Builder or `verify` check. A name that is taken or empty gets a number.
   StreamId addStream(StreamKind kind, int rank = 0, std::string_view name = {});
   NodeId addNode(Node node);
+  void setNodes(std::vector<Node> nodes) { nodes_ = std::move(nodes); }
+  /// How many nodes there were of which `dead` is true; the others keep their order and are numbered anew.
+  size_t removeNodes(const std::function<bool(const Node&)>& dead) { return std::erase_if(nodes_, dead); }
   void addTensor(Tensor tensor) { tensors_.push_back(std::move(tensor)); }
 
   const std::vector<Node>& nodes() const { return nodes_; }
@@ -113,16 +129,26 @@ struct Wiring {
 };
 Wiring wiringOf(const Graph& graph);
 
-/// Puts a broadcast behind every stream that several ports read, and drops outputs that none reads. The compiler writes
+/// Whether a block stores a result: the only ones that matter though nobody takes anything from them.
+bool isWrite(const Block& block);
+
+/// Removes nodes whose results nobody takes, and drops outputs that none reads from the others.
+void removeDeadNodes(Graph& graph);
+
+/// Removes what is dead and puts a broadcast behind every stream that several ports read. The compiler writes
 /// graphs without broadcasts; the Builder calls this last.
 void shareStreams(Graph& graph);
 
 /// Every input connected, every stream put by one port and taken by one, kinds as the blocks ask, tensors declared with
-/// such levels, no cycles. Sets the kinds and ranks of all streams, which must agree where streams meet in one block.
+/// such levels, no cycles. Sets the kinds, ranks and block shapes of all streams, which must fit where they meet.
 Result<> verify(Graph& graph);
 
-/// Gives the outputs of one node, whose inputs have theirs, their kinds and ranks. No checks.
+/// Gives the outputs of one node, whose inputs have theirs, their kinds, ranks and block shapes. No checks.
 void inferStreams(Graph& graph, NodeId node);
+
+/// What an operation makes of values of these shapes; nothing where they do not fit. A number or an extent of 1
+/// stretches.
+std::optional<BlockShape> resultShape(AluOp op, const std::vector<BlockShape>& operands);
 
 /// Nodes in an order in which producers come first. Requires a verified graph.
 std::vector<NodeId> topologicalOrder(const Graph& graph);
@@ -132,6 +158,8 @@ std::string print(const Graph& graph);
 /// One graph; the diagnostic has line and column. The result is verified.
 Result<Graph> parse(std::string_view text, std::string_view file = {});
 
+/// `[16, 16]`, or `a number`.
+std::string describe(BlockShape shape);
 /// `scan @B 1`, `alu mul`: the block in words, without its streams.
 std::string describe(const Block& block);
 /// `node 7 (intersect)`: what diagnostics call a node.

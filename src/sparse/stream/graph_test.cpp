@@ -53,7 +53,7 @@ TEST(StreamGraph, EveryBlockComesBackEqual) {
   const std::string text = R"(stream @all {
   tensor @B[8, 4] dense, compressed block [2, 2]
   tensor @c[?] dense
-  output @x[8] dense
+  output @x[8] dense block [2, 2]
   %r0 = root @B
   %i, %r1 = scan @B 0 %r0
   %f0, %f1 = fork %r1
@@ -92,10 +92,10 @@ void expectFault(const std::string& body, std::string_view place, std::string_vi
 
 TEST(StreamGraph, FaultsNameTheNodeAndThePort) {
   expectFault("  %r = root @B\n", "4:3", "T0942", "node 0 (root @B): output 0 puts %r, which nothing takes");
-  expectFault("  _, _ = scan @B 0 %r\n", "4:3", "T0942", "input 0 takes %r, which nothing puts");
-  expectFault("  %r = root @B\n  %r = root @B\n  _, _ = scan @B 0 %r\n", "5:3", "T0942",
+  expectFault("  %c, _ = scan @B 0 %r\n  write_level @x 0 %c\n", "4:3", "T0942", "input 0 takes %r, which nothing puts");
+  expectFault("  %r = root @B\n  %r = root @B\n  %c, _ = scan @B 0 %r\n  write_level @x 0 %c\n", "5:3", "T0942",
               "which node 0 (root @B) puts already");
-  expectFault("  %r = root @B\n  _, _ = scan @B 0 %r\n  _, _ = scan @B 0 %r\n", "6:3", "T0942",
+  expectFault("  %r = root @B\n  %c, _ = scan @B 0 %r\n  write_level @x 0 %c\n  _, _ = scan @B 0 %r\n", "7:3", "T0942",
               "put a broadcast behind it");
   expectFault("  %r = root @B\n  _ = alu exp %r\n", "5:3", "T0943", "input 0 (%r) is a ref stream where val is wanted");
   expectFault("  %r = root @B\n  %v = array @B %r\n  _ = reduce add %v\n", "6:3", "T0944", "rank 0");

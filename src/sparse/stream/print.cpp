@@ -83,6 +83,10 @@ std::string tensorText(const Tensor& tensor) {
 
 }  // namespace
 
+std::string describe(BlockShape shape) {
+  return shape.isNumber() ? "a number" : fmt::format("[{}, {}]", shape.rows, shape.columns);
+}
+
 std::string describe(const Block& block) {
   const Words words = std::visit(Describe{}, block);
   return words.attributes.empty() ? std::string(words.mnemonic)

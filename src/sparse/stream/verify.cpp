@@ -71,6 +71,7 @@ class NodeCheck {
     if (wanted < 1) return fail("T0942", fmt::format("{} takes no scalar", nameOf(b.op)), "leave the number out");
     TK_RETURN_IF_ERROR(ports(static_cast<size_t>(wanted), 1));
     for (size_t i = 0; i < node_.inputs.size(); ++i) TK_RETURN_IF_ERROR(takes(i, val));
+    TK_RETURN_IF_ERROR(shapesFit(b));
     return equalRanks();
   }
   Result<> check(const Reduce&) {
@@ -115,7 +116,11 @@ class NodeCheck {
   Result<> check(const Join& b) {
     if (node_.inputs.size() < 2) return fail("T0942", "joins two lanes or more", "give the streams of all lanes");
     TK_RETURN_IF_ERROR(ports(node_.inputs.size(), 1));
-    for (size_t i = 0; i < node_.inputs.size(); ++i) TK_RETURN_IF_ERROR(takes(i, kind(0)));
+    for (size_t i = 0; i < node_.inputs.size(); ++i) {
+      TK_RETURN_IF_ERROR(takes(i, kind(0)));
+      if (graph_.stream(node_.inputs[i]).block != graph_.stream(node_.inputs[0]).block)
+        return fail("T0947", port(i) + " has other blocks than the first lane", "all lanes carry the same values");
+    }
     if (b.depth < 0 || b.depth >= rank(0))
       return fail("T0944", fmt::format("joins at depth {} lanes of rank {}", b.depth, rank(0)),
                   "the depth is the rank of the lanes less the rank at their fork");
@@ -131,7 +136,25 @@ class NodeCheck {
     TK_RETURN_IF_ERROR(ports(1, 0));
     TK_RETURN_IF_ERROR(takes(0, val));
     TK_RETURN_IF_ERROR(knownTensor(b.tensor, true));
+    const std::vector<int64_t>& block = graph_.tensor(b.tensor)->block;
+    const BlockShape wanted = block.empty() ? BlockShape{} : BlockShape{block[0], block[1]};
+    if (const BlockShape got = graph_.stream(node_.inputs[0]).block; got != wanted)
+      return fail("T0947", fmt::format("{} is {} where {} is declared", port(0), describe(got), describe(wanted)),
+                  "declare the output with the block that is written");
     return rankIs(0, static_cast<int>(graph_.tensor(b.tensor)->levels.size()));
+  }
+
+  Result<> shapesFit(const Alu& b) {
+    std::vector<BlockShape> shapes;
+    std::vector<std::string> words;
+    for (StreamId input : node_.inputs) {
+      shapes.push_back(graph_.stream(input).block);
+      words.push_back(describe(shapes.back()));
+    }
+    if (b.scalar) shapes.emplace_back();
+    if (resultShape(b.op, shapes)) return Unit{};
+    return fail("T0947", fmt::format("its values are {}, which do not fit", fmt::join(words, " and ")),
+                "blocks meet element by element in equal extents or 1, and a product's inner extents are equal");
   }
 
   Result<> spread() {

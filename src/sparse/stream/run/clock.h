@@ -97,6 +97,7 @@ struct Untimed {
   void putLate(Out& out, Word word, uint64_t) { out.push(word); }
   void putAt(Out& out, Word word, Stamp) { out.push(word); }
   Stamp next() const { return 0; }
+  Stamp last() const { return 0; }
 
   /// The words of n tokens stand ready behind each `out`: one step a token, from tokens of all `ins` at once.
   template <class... Ports>
@@ -122,6 +123,7 @@ struct Timed {
   void putLate(Out& out, Word word, uint64_t latency) { out.push(word, t + latency); }
   void putAt(Out& out, Word word, Stamp stamp) { out.push(word, stamp); }
   Stamp next() const { return t + 1; }  // what a token put now is stamped
+  Stamp last() const { return t; }      // what one put before the last tick was
 
   template <class... Ports>
   void steps(size_t n, bool endsWithDone, Ports&... ports) {

@@ -15,8 +15,8 @@ class Engine {
  public:
   static constexpr size_t kChunk = 1024;
 
-  /// Requires a verified graph whose inputs are bound (`bindSizes`).
-  Engine(const Graph& graph, const Inputs& inputs) : graph_(graph) {
+  /// Requires a verified graph whose inputs are bound (`bindSizes`). `chunk`: tokens that a channel has room for, at least 32.
+  Engine(const Graph& graph, const Inputs& inputs, size_t chunk = kChunk) : graph_(graph), chunk_(chunk) {
     addResults();
     NodeMaker<P> maker(graph, inputs, results_);
     channelOf_.resize(graph.streams().size());
@@ -78,12 +78,18 @@ class Engine {
     }
   }
 
+  /// Fewer tokens of large blocks.
+  size_t chunkFor(int64_t elements) const {
+    return elements == 0 ? chunk_ : std::max<size_t>(32, chunk_ / static_cast<size_t>(elements));
+  }
+
   typename RunNode<P>::Site connect(NodeId id) {
     const Node& node = graph_.node(id);
     typename RunNode<P>::Site site{&graph_, id, {}, {}};
     for (StreamId input : node.inputs) site.inputs.push_back(channelOf_[input.index]->addReader(offsets_[input.index]));
     for (StreamId output : node.outputs) {
-      channels_.push_back(std::make_unique<Channel>(kChunk, P::kTimed, 0));
+      const int64_t elements = output ? graph_.stream(output).block.elements() : 0;
+      channels_.push_back(std::make_unique<Channel>(chunkFor(elements), P::kTimed, static_cast<size_t>(elements)));
       site.outputs.push_back(channels_.back().get());
       if (output) channelOf_[output.index] = channels_.back().get();
     }
@@ -116,6 +122,7 @@ class Engine {
   }
 
   const Graph& graph_;
+  size_t chunk_;
   Storages results_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::vector<Channel*> channelOf_;                 // by stream

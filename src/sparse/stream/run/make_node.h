@@ -3,12 +3,18 @@
 #include "sparse/stream/run/data.h"
 #include "sparse/stream/run/nodes/alu.h"
 #include "sparse/stream/run/nodes/array.h"
+#include "sparse/stream/run/nodes/blocks.h"
+#include "sparse/stream/run/nodes/drop.h"
+#include "sparse/stream/run/nodes/fork.h"
+#include "sparse/stream/run/nodes/hold.h"
+#include "sparse/stream/run/nodes/join.h"
 #include "sparse/stream/run/nodes/joiner.h"
 #include "sparse/stream/run/nodes/locate.h"
 #include "sparse/stream/run/nodes/reduce.h"
 #include "sparse/stream/run/nodes/repeat.h"
 #include "sparse/stream/run/nodes/root.h"
 #include "sparse/stream/run/nodes/scan.h"
+#include "sparse/stream/run/nodes/spacc.h"
 #include "sparse/stream/run/nodes/spacc1.h"
 #include "sparse/stream/run/nodes/write.h"
 
@@ -47,7 +53,13 @@ class NodeMaker {
     const LevelView& level = inputs_.at(b.tensor).levels[static_cast<size_t>(b.level)];
     return std::make_unique<LocateNode<P>>(std::move(site), level.size);
   }
+  /// The shape of the values that a node takes or puts.
+  BlockShape shapeIn(const Site& site, size_t i) const { return graph_.stream(graph_.node(site.id).inputs[i]).block; }
+
   Made of(const Array& b, Site site) {
+    if (const std::vector<int64_t>& block = graph_.tensor(b.tensor)->block; !block.empty())
+      return std::make_unique<BlockArrayNode<P>>(std::move(site), inputs_.at(b.tensor).values,
+                                                 BlockShape{block[0], block[1]});
     return std::make_unique<ArrayNode<P>>(std::move(site), inputs_.at(b.tensor).values);
   }
 
@@ -56,6 +68,8 @@ class NodeMaker {
     return std::make_unique<AluNode<P, F, count>>(std::move(site), function);
   }
   Made of(const Alu& b, Site site) {
+    for (StreamId input : graph_.node(site.id).inputs)
+      if (!graph_.stream(input).block.isNumber()) return std::make_unique<BlockAluNode<P>>(std::move(site), b);
     if (b.op == AluOp::select) return select(b, std::move(site));
     if (arity(b.op) == 1) return alu<1>(std::move(site), unaryOf(b.op));
     const Binary function = binaryOf(b.op);
@@ -91,23 +105,31 @@ class NodeMaker {
     return nullptr;
   }
   Made of(const Reduce& b, Site site) {
+    if (const BlockShape shape = shapeIn(site, 0); !shape.isNumber())
+      return std::make_unique<BlockReduceNode<P>>(std::move(site), b, shape);
     return byFold(b.op,
                   [&](auto op) -> Made { return std::make_unique<ReduceNode<P, op()>>(std::move(site), b.init); });
   }
   Made of(const Spacc& b, Site site) {
-    return byFold(b.op, [&](auto op) -> Made { return std::make_unique<Spacc1Node<P, op()>>(std::move(site)); });
+    const BlockShape shape = shapeIn(site, static_cast<size_t>(b.order) + 1);
+    return byFold(b.op, [&](auto op) -> Made {
+      if (b.order == 1 && shape.isNumber()) return std::make_unique<Spacc1Node<P, op()>>(std::move(site));
+      return std::make_unique<SpaccNode<P, op()>>(std::move(site), b.order, shape);
+    });
   }
   Made of(const WriteLevel& b, Site site) {
     LevelStorage& level = results_.at(b.tensor).levels[static_cast<size_t>(b.level)];
     return std::make_unique<WriteLevelNode<P>>(std::move(site), &level);
   }
   Made of(const WriteValues& b, Site site) {
+    if (const BlockShape shape = shapeIn(site, 0); !shape.isNumber())
+      return std::make_unique<BlockWriteNode<P>>(std::move(site), &results_.at(b.tensor).values, shape);
     return std::make_unique<WriteValuesNode<P>>(std::move(site), &results_.at(b.tensor).values);
   }
-  Made of(const CrdDrop&, Site) { return nullptr; }
-  Made of(const CrdHold&, Site) { return nullptr; }
-  Made of(const Fork&, Site) { return nullptr; }
-  Made of(const Join&, Site) { return nullptr; }
+  Made of(const CrdDrop&, Site site) { return std::make_unique<DropNode<P>>(std::move(site)); }
+  Made of(const CrdHold&, Site site) { return std::make_unique<HoldNode<P>>(std::move(site)); }
+  Made of(const Fork&, Site site) { return std::make_unique<ForkNode<P>>(std::move(site)); }
+  Made of(const Join& b, Site site) { return std::make_unique<JoinNode<P>>(std::move(site), b.depth); }
   Made of(const Broadcast&, Site) { return nullptr; }
 
   const Graph& graph_;

@@ -5,8 +5,8 @@
 namespace tokamak::stream {
 
 /// Drops outer coordinates with empty inner fibers, and those fibers. An outer coordinate and its whole inner fiber are
-/// one step. The stop of a fiber is put once it is known whether another fiber of the group follows, with the stamp that
-/// it had.
+/// one step. The stop of a fiber is put once it is known whether another fiber of the group follows, with the stamp
+/// that it had.
 template <class P>
 class DropNode final : public RunNode<P> {
  public:
@@ -20,12 +20,16 @@ class DropNode final : public RunNode<P> {
     In outer(this->input(0)), inner(this->input(1));
     Out outerOut(this->output(0)), innerOut(this->output(1));
     P clock = this->clock_;
-    while (!this->done_ && !this->fault() && !outer.empty() && !inner.empty() && !outerOut.full() && innerOut.room() >= 2) {
+    while (!this->done_ && !this->fault() && !outer.empty() && !inner.empty() && !outerOut.full() &&
+           innerOut.room() >= 2) {
       clock.see(outer);
       const Word head = outer.head();
-      if (!isControl(head)) walk(clock, outer, inner, outerOut, innerOut);
-      else if (isStop(head)) closeGroup(clock, outer, inner, outerOut, innerOut);
-      else finish(clock, inner, outerOut, innerOut);
+      if (!isControl(head))
+        walk(clock, outer, inner, outerOut, innerOut);
+      else if (isStop(head))
+        closeGroup(clock, outer, inner, outerOut, innerOut);
+      else
+        finish(clock, inner, outerOut, innerOut);
     }
     this->clock_ = clock;
   }

@@ -4,8 +4,8 @@
 
 namespace tokamak::stream {
 
-/// The outer coordinate again for each inner one; one inner token a step. Outer stops follow from the inner ones and are
-/// dropped when the next group begins.
+/// The outer coordinate again for each inner one; one inner token a step. Outer stops follow from the inner ones and
+/// are dropped when the next group begins.
 template <class P>
 class HoldNode final : public RunNode<P> {
  public:

@@ -6,8 +6,8 @@ namespace tokamak::stream {
 
 /// Takes from each lane in turn what one forked value became: itself at depth 0, else tokens up to a stop of level
 /// depth - 1 or more. One token a step. A higher stop says that the lane has nothing more of the forked fiber; when all
-/// lanes have said so the fiber ends. The stop that ends a turn is put once it is known whether another turn follows, with
-/// the stamp that it had.
+/// lanes have said so the fiber ends. The stop that ends a turn is put once it is known whether another turn follows,
+/// with the stamp that it had.
 template <class P>
 class JoinNode final : public RunNode<P> {
  public:
@@ -46,6 +46,7 @@ class JoinNode final : public RunNode<P> {
     clock.see(in);
     ++this->steps_;
     if (head == kDone) return finishLane(clock, in, out);
+    if (finished_ > 0) return this->failStops(lane(), in, kDone);
     const bool isEnd = isStop(head) && (depth_ == 0 || stopLevel(head) >= depth_);
     if (isEnd && !inside_ && hollowLevels(head) >= depth_) {  // nothing in this lane: no turn
       last_ = held_ ? last_ : head;
@@ -87,10 +88,12 @@ class JoinNode final : public RunNode<P> {
   }
   void endFiber(P& clock, Out& out) {
     const Word end = stop(level_) | (last_ & kHollowMask);
-    if (held_) clock.putAt(out, end, stamp_);
-    else clock.putAt(out, end, clock.last());
+    if (held_)
+      clock.putAt(out, end, stamp_);
+    else
+      clock.putAt(out, end, clock.last());
     held_ = false;
-    std::ranges::fill(spent_, false);
+    spent_.assign(spent_.size(), false);
     ++this->steps_;
   }
 

@@ -4,19 +4,25 @@
 #include <unordered_map>
 
 #include "sparse/stream/run/fold.h"
-#include "sparse/stream/run/node.h"
+#include "sparse/stream/run/nodes/blocks.h"
 
 namespace tokamak::stream {
 
-/// Accumulator of any order k: folds over the outermost of k+1 coordinates into a workspace over the others. A step needs
-/// the heads of all streams. Inside an outer coordinate: an inner coordinate is folded; an inner stop takes the coordinate
-/// above it; a stop of a middle stream takes the coordinate above it, and with an empty fiber the stops below it. An outer
-/// stop puts the whole workspace in order of coordinates with one stamp.
+/// Accumulator of any order k: folds over the outermost of k+1 coordinates into a workspace over the others. A step
+/// needs the heads of all streams. Inside an outer coordinate: an inner coordinate is folded; an inner stop takes the
+/// coordinate above it; a stop of a middle stream takes the coordinate above it, and with an empty fiber the stops
+/// below it. An outer stop puts the whole workspace in order of coordinates with one stamp. Folding a block takes a
+/// cycle an element.
 template <class P, FoldOp op>
 class SpaccNode final : public RunNode<P> {
  public:
-  SpaccNode(typename RunNode<P>::Site site, int order)
-      : RunNode<P>(std::move(site)), order_(static_cast<size_t>(order)), touched_(order_ + 1, false) {}
+  SpaccNode(typename RunNode<P>::Site site, int order, BlockShape shape)
+      : RunNode<P>(std::move(site)),
+        order_(static_cast<size_t>(order)),
+        isNumber_(shape.isNumber()),
+        width_(shape.isNumber() ? 1 : static_cast<size_t>(shape.elements())),
+        zeros_(width_, 0.0),
+        touched_(order_ + 1, false) {}
 
   size_t peak() const { return peak_; }
 
@@ -52,7 +58,9 @@ class SpaccNode final : public RunNode<P> {
       accumulate(ins);
       pop(clock, *ins[order_]);
       pop(clock, *ins[order_ + 1]);
-      std::ranges::fill(touched_, true);
+      touched_.assign(touched_.size(), true);
+      clock.tick(width_);
+      return;
     } else if (depth == 0 && ins[0]->head() == kDone) {
       finish(clock, ins, outs);
       return;
@@ -60,6 +68,8 @@ class SpaccNode final : public RunNode<P> {
       takeEmpty(clock, ins, 0);
       startFlush();
       return;
+    } else if (!isStop(ins[depth]->head()) || !sameControl(ins[order_]->head(), ins[order_ + 1]->head())) {
+      return this->failStops(order_ + 1, *ins[order_ + 1], ins[depth]->head());
     } else {
       takeEmpty(clock, ins, depth);
       pop(clock, *ins[depth]);
@@ -76,7 +86,7 @@ class SpaccNode final : public RunNode<P> {
   /// Where stream `depth` is at a stop and had no coordinate since its last one, the streams below have a stop for the
   /// absent fiber.
   void takeEmpty(P& clock, Ins& ins, size_t depth) {
-    if (touched_[depth]) return;
+    if (touched_[depth] || depth == order_) return;
     for (size_t i = depth + 1; i < order_ + 2; ++i) {
       if (!isStop(ins[i]->head())) return this->failStops(i, *ins[i], ins[depth]->head());
       pop(clock, *ins[i]);
@@ -86,31 +96,31 @@ class SpaccNode final : public RunNode<P> {
   void accumulate(const Ins& ins) {
     const Word word = ins[order_ + 1]->head();
     if (isControl(word) && word != kAbsent) return this->failStops(order_ + 1, *ins[order_ + 1], ins[order_]->head());
-    const double value = word == kAbsent ? 0.0 : valueOf(word);
+    const double number = word == kAbsent ? 0.0 : valueOf(word);
+    const double* value = isNumber_ ? &number : elementsOf(*ins[order_ + 1], zeros_);
     key_.clear();
     for (size_t i = 1; i <= order_; ++i) {
       const auto crd = static_cast<uint32_t>(ins[i]->head());
       key_.append(reinterpret_cast<const char*>(&crd), sizeof(crd));
     }
-    const auto [it, fresh] = index_.try_emplace(key_, values_.size());
+    const auto [it, fresh] = index_.try_emplace(key_, index_.size());
     if (fresh) {
-      values_.push_back(stream::fold<op>(foldIdentity(op), value));
+      values_.resize(values_.size() + width_, foldIdentity(op));
       for (size_t i = 1; i <= order_; ++i) keys_.push_back(static_cast<uint32_t>(ins[i]->head()));
-    } else {
-      values_[it->second] = stream::fold<op>(values_[it->second], value);
     }
+    foldBlock(op, values_.data() + it->second * width_, value, width_);
   }
 
   uint32_t crd(size_t entry, size_t level) const { return keys_[sorted_[entry] * order_ + level]; }
 
   void startFlush() {
-    sorted_.resize(values_.size());
+    sorted_.resize(index_.size());
     std::iota(sorted_.begin(), sorted_.end(), size_t{0});
     std::ranges::sort(sorted_, [this](size_t a, size_t b) {
       return std::lexicographical_compare(keys_.begin() + a * order_, keys_.begin() + (a + 1) * order_,
                                           keys_.begin() + b * order_, keys_.begin() + (b + 1) * order_);
     });
-    peak_ = std::max(peak_, values_.size());
+    peak_ = std::max(peak_, sorted_.size());
     at_ = 0;
     flushing_ = true;
   }
@@ -122,15 +132,24 @@ class SpaccNode final : public RunNode<P> {
     return level;
   }
 
+  /// The stops below a level at which the coordinate changes; values stop with the innermost.
+  void endFibers(P& clock, size_t changed, Outs& outs) {
+    for (size_t level = changed + 1; level < order_; ++level) {
+      const Word end = stop(static_cast<unsigned>(level - changed - 1));
+      clock.put(*outs[level], end);
+      if (level + 1 == order_) clock.put(*outs[order_], end);
+    }
+  }
+
   bool flush(P& clock, In& outer, Outs& outs) {
     for (; at_ < sorted_.size(); ++at_) {
       if (std::ranges::any_of(outs, [](const auto& out) { return out->room() < 2; })) return false;
       const size_t changed = changedLevel(at_);
-      if (at_ > 0)
-        for (size_t level = changed + 1; level <= order_; ++level)
-          clock.put(*outs[level], stop(static_cast<unsigned>(std::min(level, order_ - 1) - changed - 1)));
+      if (at_ > 0) endFibers(clock, changed, outs);
       for (size_t level = at_ == 0 ? 0 : changed; level < order_; ++level) clock.put(*outs[level], crd(at_, level));
-      clock.put(*outs[order_], bitsOf(values_[sorted_[at_]]));
+      const double* value = values_.data() + sorted_[at_] * width_;
+      if (!isNumber_) std::copy_n(value, width_, outs[order_]->block());
+      clock.put(*outs[order_], isNumber_ ? bitsOf(*value) : 0);
       ++this->steps_;
     }
     if (std::ranges::any_of(outs, [](const auto& out) { return out->full(); })) return false;
@@ -138,7 +157,7 @@ class SpaccNode final : public RunNode<P> {
     index_.clear();
     keys_.clear();
     values_.clear();
-    std::ranges::fill(touched_, false);
+    touched_.assign(touched_.size(), false);
     outer.pop(clock);
     clock.tick();
     ++this->steps_;
@@ -161,10 +180,13 @@ class SpaccNode final : public RunNode<P> {
   }
 
   size_t order_;
+  bool isNumber_;
+  size_t width_;  // elements of a value
+  std::vector<double> zeros_;
   std::vector<bool> touched_;  // by stream: whether it had a coordinate since its last stop
   std::string key_;
-  std::unordered_map<std::string, size_t> index_;  // by coordinates, into values_
-  std::vector<uint32_t> keys_;                     // order_ coordinates a value
+  std::unordered_map<std::string, size_t> index_;  // the entry by its coordinates
+  std::vector<uint32_t> keys_;                     // order_ coordinates an entry
   std::vector<double> values_;
   std::vector<size_t> sorted_;
   bool flushing_ = false;

@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include "sim/random_stream_test.h"
+#include "sim/reference_test.h"
+#include "sim/simulate.h"
+#include "sparse/stream/run/engine.h"
+#include "sparse/stream/run/run.h"
+
+namespace tokamak::sim {
+namespace {
+
+void expectSame(const stream::Storages& got, const stream::Storages& wanted) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (const auto& [name, output] : wanted) {
+    EXPECT_EQ(got.at(name).levels, output.levels);
+    ASSERT_EQ(got.at(name).values.size(), output.values.size());
+    for (size_t i = 0; i < output.values.size(); ++i) {
+      const double a = got.at(name).values[i], b = output.values[i];
+      EXPECT_TRUE(a == b || (a != a && b != b)) << "value " << i << ": " << a << " where " << b << " is wanted";
+    }
+  }
+}
+
+/// Nodes stop and go on at every place when channels hold few tokens.
+void expectSmallChannels(const RandomProgram& program, const reference::Outcome& wanted) {
+  stream::Graph graph = program.graph;
+  const stream::Inputs inputs = viewsOf(program.data);
+  ASSERT_TRUE(stream::bindSizes(graph, inputs));
+  stream::Engine<stream::Timed> engine(graph, inputs, 32);
+  const auto ran = engine.run();
+  ASSERT_TRUE(ran) << ran.error().str();
+  uint64_t last = 0;
+  for (const auto& node : engine.nodes()) last = std::max(last, node->clock().t);
+  EXPECT_EQ(last, wanted.cycles);
+  ASSERT_TRUE(finishOutputs(graph, engine.results()));
+  expectSame(engine.results(), wanted.outputs);
+}
+
+TEST(Comal, RandomGraphsAgreeWithTheReference) {
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    const RandomProgram program = randomProgram(seed);
+    SCOPED_TRACE(print(program.graph));
+    const stream::Inputs inputs = viewsOf(program.data);
+    const reference::Outcome wanted = reference::run(program.graph, inputs);
+    const auto report = simulate(program.graph, inputs);
+    ASSERT_TRUE(report) << report.error().str();
+    EXPECT_EQ(report->cycles, wanted.cycles);
+    EXPECT_EQ(report->tokens, wanted.tokens);
+    expectSame(report->outputs, wanted.outputs);
+    const auto result = stream::run(program.graph, inputs);
+    ASSERT_TRUE(result) << result.error().str();
+    EXPECT_EQ(result->tokens, wanted.tokens);
+    expectSame(result->outputs, wanted.outputs);
+    expectSmallChannels(program, wanted);
+    if (HasFailure()) break;
+  }
+}
+
+}  // namespace
+}  // namespace tokamak::sim
