@@ -92,7 +92,8 @@ void expectFault(const std::string& body, std::string_view place, std::string_vi
 
 TEST(StreamGraph, FaultsNameTheNodeAndThePort) {
   expectFault("  %r = root @B\n", "4:3", "T0942", "node 0 (root @B): output 0 puts %r, which nothing takes");
-  expectFault("  %c, _ = scan @B 0 %r\n  write_level @x 0 %c\n", "4:3", "T0942", "input 0 takes %r, which nothing puts");
+  expectFault("  %c, _ = scan @B 0 %r\n  write_level @x 0 %c\n", "4:3", "T0942",
+              "input 0 takes %r, which nothing puts");
   expectFault("  %r = root @B\n  %r = root @B\n  %c, _ = scan @B 0 %r\n  write_level @x 0 %c\n", "5:3", "T0942",
               "which node 0 (root @B) puts already");
   expectFault("  %r = root @B\n  %c, _ = scan @B 0 %r\n  write_level @x 0 %c\n  _, _ = scan @B 0 %r\n", "7:3", "T0942",

@@ -107,13 +107,12 @@ void declareOutputs(Graph& graph) {
 }
 
 /// Outermost first: of the outer coordinates the one of the lowest rank is folded.
-void sortAccumulators(Graph& graph) {
-  for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    Node& node = graph.node(NodeId(n));
-    if (const auto* spacc = std::get_if<Spacc>(&node.block); spacc != nullptr && spacc->order > 1)
-      std::stable_sort(node.inputs.begin(), node.inputs.begin() + spacc->order,
-                       [&](StreamId a, StreamId b) { return graph.stream(a).rank < graph.stream(b).rank; });
-  }
+void sortAccumulator(Graph& graph, NodeId id) {
+  Node& node = graph.node(id);
+  if (const auto* spacc = std::get_if<Spacc>(&node.block); spacc != nullptr && spacc->order > 1)
+    std::stable_sort(node.inputs.begin(), node.inputs.begin() + spacc->order, [&](StreamId a, StreamId b) {
+      return (a ? graph.stream(a).rank : -1) < (b ? graph.stream(b).rank : -1);
+    });
 }
 
 }  // namespace
@@ -122,8 +121,10 @@ Result<> completeSam(Graph& graph, const Formats& given) {
   Formats formats = given;
   TK_RETURN_IF_ERROR(findLocated(graph, formats));
   declareInputs(graph, formats);
-  for (NodeId id : topologicalOrder(graph)) inferStreams(graph, id);
-  sortAccumulators(graph);
+  for (NodeId id : topologicalOrder(graph)) {
+    sortAccumulator(graph, id);
+    inferStreams(graph, id);
+  }
   declareOutputs(graph);
   const Wiring wiring = wiringOf(graph);
   for (size_t n = 0; n < graph.nodes().size(); ++n) {

@@ -1,0 +1,163 @@
+#include "sparse/stream/sam.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "sparse/stream/run/run.h"
+#include "sparse/stream/wire.h"
+
+namespace tokamak::stream {
+namespace {
+
+Graph graphOf(const std::string& text) {
+  auto graph = parse(text);
+  EXPECT_TRUE(graph) << graph.error().str();
+  return std::move(*graph);
+}
+
+const char* const kSpmm = R"(stream @spmm {
+  tensor @B[?, ?] compressed, compressed
+  tensor @C[?, ?] dense, compressed
+  output @X[?, ?] compressed, compressed
+  %r1 = root @B
+  %c1, %r2 = scan @B 0 %r1
+  %c2, %r3 = scan @B 1 %r2
+  %r4, %r5, %c3 = locate @C 0 %c2, %r3
+  %c4, %r6 = scan @C 1 %r4
+  %r7, %r8 = broadcast %r6
+  %r9 = repeat %r5, %r7
+  %v1 = array @B %r9
+  %v2 = array @C %r8
+  %v3 = alu mul %v1, %v2
+  %c5, %v4 = spacc add 1 %c3, %c4, %v3
+  %v5 = alu max %v4, 0
+  write_level @X 0 %c1
+  write_level @X 1 %c5
+  write_values @X %v5
+}
+)";
+
+TEST(Sam, WrittenAndReadBackIsTheSameGraph) {
+  const Graph graph = graphOf(kSpmm);
+  const auto bytes = writeSam(graph);
+  ASSERT_TRUE(bytes) << bytes.error().str();
+  const auto again = readSam(*bytes);
+  ASSERT_TRUE(again) << again.error().str();
+  EXPECT_EQ(print(*again), print(graph));
+}
+
+TEST(Sam, LanesAccumulatorsUnionsComeBack) {
+  Graph graph = graphOf(R"(stream @lanes {
+  tensor @T[?, ?, ?] dense, compressed, compressed
+  output @X[?, ?] compressed, compressed
+  %r1 = root @T
+  %c1, %r2 = scan @T 0 %r1
+  %r3, %r4 = fork %r2
+  %c2, %r5 = scan @T 1 %r3
+  %c3, %r6 = scan @T 1 %r4
+  %c4 = join 1 %c2, %c3
+  %r7 = join 1 %r5, %r6
+  %c5, %r8 = scan @T 2 %r7
+  %v1 = array @T %r8
+  %v2 = alu exp %v1
+  %v3 = alu add %v2, 2.5
+  %c6, %c7, %v4 = spacc add 2 %c1, %c4, %c5, %v3
+  %c8, %c9 = drop %c6, %c7
+  write_level @X 0 %c8
+  write_level @X 1 %c9
+  write_values @X %v4
+}
+)");
+  const auto bytes = writeSam(graph);
+  ASSERT_TRUE(bytes) << bytes.error().str();
+  const auto again = readSam(*bytes);
+  ASSERT_TRUE(again) << again.error().str();
+  EXPECT_EQ(print(*again), print(graph));
+}
+
+TEST(Sam, WhatComalLacksIsRefused) {
+  const auto refused = [](const std::string& op) {
+    return writeSam(
+        graphOf("stream @g {\n  tensor @B[?] dense\n  output @x[?] compressed\n  %r1 = root @B\n"
+                "  %c1, %r2 = scan @B 0 %r1\n  %v1 = array @B %r2\n  %v2 = alu " +
+                op + "\n  write_level @x 0 %c1\n  write_values @x %v2\n}\n"));
+  };
+  EXPECT_TRUE(refused("exp %v1"));
+  EXPECT_TRUE(refused("relu %v1"));
+  EXPECT_TRUE(refused("sub %v1, 2"));
+  ASSERT_FALSE(refused("tanh %v1"));
+  EXPECT_EQ(refused("tanh %v1").error().code, "T0951");
+  EXPECT_EQ(refused("sub 2, %v1").error().code, "T0951");
+}
+
+TEST(Sam, CutFilesAreRefusedAndNeverCrash) {
+  const std::string bytes = *writeSam(graphOf(kSpmm));
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    const auto graph = readSam(std::string_view(bytes).substr(0, n), "cut.bin");
+    EXPECT_FALSE(graph) << n;
+  }
+  for (size_t n = 0; n < bytes.size(); ++n) {
+    std::string damaged = bytes;
+    damaged[n] = static_cast<char>(damaged[n] ^ 0x15);
+    (void)readSam(damaged, "damaged.bin");
+  }
+  EXPECT_EQ(readSam("not a graph", "x").error().code, "T0950");
+}
+
+class SamData : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("sam_data_" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void put(const std::string& name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+  std::filesystem::path folder_;
+};
+
+TEST_F(SamData, ComesBackEqualAndFaultsAreLocated) {
+  const Graph graph = graphOf(
+      "stream @g {\n  tensor @B[?, ?] dense, compressed\n  output @x[?] compressed\n  %r1 = root @B\n"
+      "  %c1, %r2 = scan @B 0 %r1\n  _, %r3 = scan @B 1 %r2\n  %v1 = array @B %r3\n"
+      "  %v2 = reduce add %v1\n  write_level @x 0 %c1\n  write_values @x %v2\n}\n");
+  TensorStorage tensor;
+  tensor.levels = {{LevelFormat::dense, 2, {}, {}}, {LevelFormat::compressed, 5, {0, 2, 3}, {1, 4, 0}}};
+  tensor.values = {0.1, -2.5e-7, 3};
+  ASSERT_TRUE(writeSamData("B", tensor, folder_));
+  const auto data = readSamData(graph, folder_);
+  ASSERT_TRUE(data) << data.error().str();
+  EXPECT_EQ(data->at("B"), tensor);
+  const auto result = run(graph, viewsOf(*data));
+  ASSERT_TRUE(result) << result.error().str();
+  EXPECT_EQ(result->outputs.at("x").values, (std::vector<double>{0.1 - 2.5e-7, 3}));
+
+  put("tensor_B_mode_1_crd", "1\nx\n0\n");
+  EXPECT_NE(readSamData(graph, folder_).error().str().find("tensor_B_mode_1_crd:2:1: error T0953"), std::string::npos);
+  put("tensor_B_mode_1_crd", "1\n5\n0\n");
+  const auto outside = run(graph, viewsOf(*readSamData(graph, folder_)));
+  EXPECT_NE(outside.error().message.find("tensor B: level 1: coordinate 1 is 5, outside 0 .. 4"), std::string::npos);
+  put("tensor_B_mode_vals", "1\nnan\n");
+  EXPECT_EQ(readSamData(graph, folder_).error().code, "T0953");
+  std::filesystem::remove(folder_ / "tensor_B_mode_1_seg");
+  EXPECT_EQ(readSamData(graph, folder_).error().code, "T0952");
+}
+
+TEST(Wire, NumbersOfAllSizesComeBack) {
+  WireWriter writer;
+  writer.varint(1, 300).varint(2, UINT64_MAX).number(3, -0.5).text(4, "abc").message(5, WireWriter().varint(1, 1));
+  const auto message = WireMessage::parse(writer.bytes());
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->varint(1), 300u);
+  EXPECT_EQ(message->varint(2), UINT64_MAX);
+  EXPECT_EQ(message->number(3), -0.5);
+  EXPECT_EQ(message->bytes(4), "abc");
+  EXPECT_EQ(message->message(5)->varint(1), 1u);
+  EXPECT_FALSE(WireMessage::parse("\x08"));
+  EXPECT_FALSE(WireMessage::parse(std::string_view("\x0a\x05zz", 4)));
+}
+
+}  // namespace
+}  // namespace tokamak::stream
