@@ -12,7 +12,8 @@ namespace tokamak::sparse {
 
 namespace {
 
-constexpr int kOrdersTried = 64;
+constexpr int kOrdersTried = 24;
+constexpr double kAssumedDensity = 0.1;
 
 class Compiler {
  public:
@@ -29,6 +30,7 @@ class Compiler {
       TK_TRY(fused, splitBlocks(std::move(fused)));
       TK_TRY(CompiledRegion region, compileRegion(std::move(fused), parts.schedules[r]));
       formatsOfResults(region);
+      statisticsOfResults(region);
       out_.regions.push_back(std::move(region));
     }
     return std::move(out_);
@@ -58,6 +60,53 @@ class Compiler {
       decl.format = region.table.tensor(name)->format;
       if (!decl.format->levels.empty()) decl.format->levels[0].kind = LevelKind::dense;
       if (!decl.format->isWellFormed()) decl.format = Format::dense(static_cast<int>(decl.dims.size()));
+    }
+  }
+
+  /// What is known of the tensors that a table reads.
+  std::map<std::string, LevelStatistics> statistics(const Table& table) {
+    std::map<std::string, LevelStatistics> out;
+    for (const TableTensor& tensor : table.tensors)
+      if (tensor.source == TableSource::data || tensor.source == TableSource::ones)
+        out[tensor.name] = statisticsFor(tensor);
+    return out;
+  }
+
+  LevelStatistics statisticsFor(const TableTensor& tensor) {
+    const auto [known, added] = known_.try_emplace(tensor.of);
+    if (added && data_)
+      if (const auto data = data_->find(tensor.of); data != data_->end())
+        known->second = {data->second.format, statisticsOf(data->second), sharesOf(data->second)};
+    if (known->second.format == tensor.format) return known->second.levels;
+    return assumedStatistics(tensor.format, tensor.sizes, tensor.format.isDense() ? 1 : known->second.density);
+  }
+
+  static double sharesOf(const Tensor& tensor) {
+    double size = 1;
+    for (const int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+    return size > 0 ? std::min(1.0, static_cast<double>(tensor.stored()) / size) : 0;
+  }
+
+  /// What a region is expected to write, for the regions that read it.
+  void statisticsOfResults(const CompiledRegion& region) {
+    std::vector<std::vector<StreamEstimate>> streams;
+    estimate(region.table, statistics(region.table), &streams);
+    std::map<std::string, std::vector<double>> written;
+    for (const Cell& cell : region.table.cells())
+      if (cell.kind == CellKind::write) {
+        const Port from = cell.inputs[0];
+        written[cell.tensor].push_back(streams[from.cell.index][static_cast<size_t>(from.index)].elements);
+      }
+    for (const auto& [name, elements] : written) {
+      const TableTensor& result = *region.table.tensor(name);
+      Known known{result.format, {}, 1};
+      double size = 1;
+      for (size_t l = 0; l < result.sizes.size(); ++l) {
+        known.levels.fanout.push_back(elements[l] / std::max(1.0, l == 0 ? 1 : elements[l - 1]));
+        size *= static_cast<double>(std::max<int64_t>(1, result.sizes[l]));
+      }
+      known.density = std::min(1.0, elements.back() / size);
+      known_[name] = std::move(known);
     }
   }
 
@@ -107,20 +156,28 @@ class Compiler {
     if (!problem) return placed(problem.error(), wish, region);
     TK_RETURN_IF_ERROR(lanes(region.program, *problem, wish, out.options));
     int tried = 0;
-    bool built = false;
+    size_t legal = 0;
+    TableOptions options = out.options;
     problem->forEachOrder([&](const std::vector<VarId>& order) {
-      out.options.order = order;
-      out.options.views = copiedViews(region, *problem, order);
-      Result<Table> table = buildTable(region, out.options);
-      if (table) {
-        out.table = std::move(*table);
-        built = true;
-        return false;
+      options.order = order;
+      options.views = copiedViews(region, *problem, order);
+      Result<Table> table = buildTable(region, options);
+      if (!table) {
+        if (!refusal) refusal = table.error();
+        return ++tried < kOrdersTried;
       }
-      if (!refusal) refusal = table.error();
+      const Estimate cost = estimate(*table, statistics(*table));
+      const bool better = cost.cycles < out.estimate.cycles ||
+                          (cost.cycles == out.estimate.cycles && cost.tokens < out.estimate.tokens);
+      if (legal++ == 0 || better) {
+        out.table = std::move(*table);
+        out.options = options;
+        out.estimate = cost;
+      }
       return ++tried < kOrdersTried;
     });
-    if (!built) return false;
+    if (legal == 0) return false;
+    out.ordersSeen = legal;
     for (const ExprId access : problem->copied)
       out.notes.push_back(fmt::format("{} contradicts the order of the others: a permuted copy is read",
                                       print(region.program, access)));
@@ -148,9 +205,17 @@ class Compiler {
     return error;
   }
 
+  /// What is known of a tensor of the program.
+  struct Known {
+    Format format;
+    LevelStatistics levels;
+    double density = kAssumedDensity;
+  };
+
   const Schedule& schedule_;
   const Bindings* data_;
   Compiled out_;
+  std::map<std::string, Known> known_;
 };
 
 }  // namespace

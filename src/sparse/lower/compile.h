@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sparse/cost/estimate.h"
 #include "sparse/einsum/evaluate.h"
 #include "sparse/order/order.h"
 #include "sparse/schedule/schedule.h"
@@ -14,6 +15,8 @@ struct CompiledRegion {
   TableOptions options;
   Table table;
   stream::Graph graph;
+  Estimate estimate;
+  size_t ordersSeen = 1;           // legal orders that were compared
   std::vector<std::string> notes;  // permuted copies, orders that were passed over
 };
 
@@ -23,8 +26,9 @@ struct Compiled {
   std::vector<CompiledRegion> regions;
 };
 
-/// Compiles under a schedule. Sizes must be known (`bindSizes`, or written in the program). `data` serves the estimates
-/// of sizes where it is there.
+/// Compiles under a schedule. Sizes must be known (`bindSizes`, or written in the program). Where the schedule leaves
+/// the order of a region open, legal orders are compared by their estimates, from `data` (in declared formats) where it
+/// is there, else from a tenth of the entries.
 Result<Compiled> compile(const Program& program, const Schedule& schedule, const Bindings* data = nullptr);
 
 /// The schedule of one region a statement.

@@ -76,13 +76,14 @@ class Example : public testing::TestWithParam<const char*> {};
 TEST_P(Example, EqualsItsDenseProgram) { expectDense(example(GetParam()), {0, 0.3, 1}); }
 
 INSTANTIATE_TEST_SUITE_P(Execute, Example,
-                         testing::Values("spmv", "spmm", "sddmm", "mttkrp", "ttv", "softmax", "layer_norm", "chain",
-                                         "gcn", "graphsage", "autoencoder", "graph_attention"),
+                         testing::Values("spmv", "spmm", "spmm_orders", "sddmm", "mttkrp", "ttv", "softmax",
+                                         "layer_norm", "chain", "gcn", "graphsage", "autoencoder", "graph_attention",
+                                         "bigbird", "block_attention"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Execute, SpMM) {
-  for (const char* a : {"csr", "dcsr"})
-    for (const char* b : {"csr", "dense"})
+  for (const char* a : {"csr", "dcsr", "csc"})
+    for (const char* b : {"csr", "csc", "dense"})
       expectDense(
           fmt::format("dim N, M, K\ninput A[N, K]: {}\ninput B[K, M]: {}\noutput Y[N, M]: csr\n"
                       "Y[i, j] = A[i, k] * B[k, j]",

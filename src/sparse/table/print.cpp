@@ -47,8 +47,8 @@ std::string gridLine(const std::vector<std::string>& texts, const std::vector<si
 std::string print(const Table& table) {
   std::string out = fmt::format("table {} order {}\n", table.name, fmt::join(table.rows, ", "));
   for (const TableTensor& tensor : table.tensors)
-    out += fmt::format("tensor {} = {} {} {} [{}]\n", tensor.name, nameOf(tensor.source), tensor.of,
-                       tensor.format.str(), fmt::join(tensor.sizes, ", "));
+    out += fmt::format("tensor {} = {} {} [{}] {}\n", tensor.name, nameOf(tensor.source), tensor.of,
+                       fmt::join(tensor.sizes, ", "), tensor.format.str());
   std::vector<std::vector<std::string>> lines;
   lines.push_back({""});
   lines[0].insert(lines[0].end(), table.columns.begin(), table.columns.end());

@@ -45,9 +45,13 @@ CellId Table::add(Cell cell) {
   const size_t hash = hashOf(cell);
   for (auto [at, end] = known_.equal_range(hash); at != end; ++at)
     if (makesTheSame(cells_[at->second.index], cell)) return at->second;
+  return append(std::move(cell));
+}
+
+CellId Table::append(Cell cell) {
   const CellId id(cells_.size());
+  known_.emplace(hashOf(cell), id);
   cells_.push_back(std::move(cell));
-  known_.emplace(hash, id);
   return id;
 }
 

@@ -95,15 +95,17 @@ struct TableTensor {
 /// where its stream belongs: the view that it walks or computes, at the variable that it runs over. Cells are listed
 /// producers first; equal cells are one cell, so views that are used many times are walked once.
 ///
-///   table Y order i, k
-///   tensor A = data A csr [64, 64]
-///   tensor x = data x dense [64]
-///   tensor Y = result Y dense [64]
-///   |     | A[i, k]           | x[k]                  | Y                      |
-///   | i   | %0 root A         |                       | %6 write Y 0 %1        |
-///   |     | %1 scan A 0 %0    |                       |                        |
-///   | k   | %2 scan A 1 %1.1  | %3 locate x 0 %2 %2.1 |                        |
-///   | val | %4 value A %2.1   | %5 value x %3         | ...                    |
+///   table y order i, j
+///   tensor A = data A [64, 64] csr
+///   tensor x = data x [64] dense
+///   tensor y = result y [64] dense
+///   |     | y                    | A[i, j]            | x[j]                    |
+///   | i   | %11 = write y 0 %1.0 | %0 = root A        | %3 = root x             |
+///   |     |                      | %1 = scan A 0 %0   | %4 = repeat %3 %1.0     |
+///   | j   | %10 = reduce sum %9  | %2 = scan A 1 %1.1 | %5 = repeat %4 %2.0     |
+///   |     |                      |                    | %6 = locate x 0 %2.0 %5 |
+///   | val | %9 = apply mul %7 %8 | %7 = value A %2.1  | %8 = value x %6         |
+///   |     | %12 = write y 1 %10  |                    |                         |
 class Table {
  public:
   std::string name;
@@ -113,6 +115,7 @@ class Table {
 
   /// The cell that is equal but for its place and rule, or a new one.
   CellId add(Cell cell);
+  CellId append(Cell cell);             // new whatever it is
   int column(const std::string& name);  // found or added
   const TableTensor* tensor(std::string_view name) const;
 
