@@ -68,7 +68,8 @@ class SpaccNode final : public RunNode<P> {
       takeEmpty(clock, ins, 0);
       startFlush();
       return;
-    } else if (!isStop(ins[depth]->head()) || !sameControl(ins[order_]->head(), ins[order_ + 1]->head())) {
+    } else if (!isStop(ins[depth]->head()) ||
+               (depth == order_ && !sameControl(ins[order_]->head(), ins[order_ + 1]->head()))) {
       return this->failStops(order_ + 1, *ins[order_ + 1], ins[depth]->head());
     } else {
       takeEmpty(clock, ins, depth);
