@@ -57,7 +57,8 @@ Ref emptyTensor(std::span<const int64_t> shape, std::span<const int64_t> strides
   return owned(PyObject_Call(api.empty.get(), arguments.get(), keywords.get()));
 }
 
-cuda::Stream currentStream(int device) {
+cuda::Stream torchStream(int device) {
+  if (const auto known = currentStream(device)) return reinterpret_cast<cuda::Stream>(*known);
   const Ref number = owned(PyLong_FromLong(device));
   const Ref stream = owned(PyObject_CallFunctionObjArgs(torchApi().stream.get(), number.get(), nullptr));
   return reinterpret_cast<cuda::Stream>(PyLong_AsVoidPtr(stream.get()));
@@ -116,8 +117,8 @@ std::vector<Ref> runOnGpu(const cuda::Executable& executable, const Arguments& a
                     static_cast<int>(shapes[i].size()), shapes[i].data(), nullptr});
   }
   const auto memory = std::make_shared<TorchMemory>(device);
-  auto done = executable.run(arguments.refs(), refs,
-                             {.stream = currentStream(device), .allocator = memory, .profile = profile});
+  auto done =
+      executable.run(arguments.refs(), refs, {.stream = torchStream(device), .allocator = memory, .profile = profile});
   if (!done && memory->failed()) throw PythonError{};
   valueOf(std::move(done));
   return tensors;

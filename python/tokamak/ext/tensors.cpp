@@ -84,6 +84,13 @@ Borrowed borrow(PyObject* tensor) {
   return out;
 }
 
+std::optional<void*> currentStream(int device) {
+  void* stream = nullptr;
+  if (!table || !table->currentStream) return std::nullopt;
+  check(table->currentStream(dlpack::cuda, device, &stream) == 0);
+  return stream;
+}
+
 std::optional<DType> dtypeOf(dlpack::DataType type) {
   if (type.lanes != 1) return std::nullopt;
   for (const DType dtype : {DType::f32, DType::bf16, DType::i64, DType::f16, DType::boolean, DType::f64, DType::i32,

@@ -20,6 +20,9 @@ struct Borrowed {
 };
 Borrowed borrow(PyObject* tensor);
 
+/// Torch's current stream on a GPU; nullopt where the table cannot say.
+std::optional<void*> currentStream(int device);
+
 /// nullopt for what no kernel computes on: complex numbers and the like.
 std::optional<DType> dtypeOf(dlpack::DataType type);
 

@@ -124,10 +124,18 @@ bool isFunction(std::string_view name) {
 
 }  // namespace
 
+/// Whether everything that the kernel writes is rounded to halves.
+static bool writesHalves(const Kernel& kernel) {
+  return std::all_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& buffer) {
+    return buffer.scope != Scope::global || buffer.access == Access::in || isHalf(buffer.dtype);
+  });
+}
+
 FunctionText::FunctionText(const Kernel& kernel, const Assumptions& assumptions, const Launch& launch)
     : kernel_(kernel),
       assumptions_(assumptions),
       launch_(launch),
+      snippets_(writesHalves(kernel)),
       ranges_(rangesOf(kernel, assumptions)),
       memo_(kernel.exprCount()),
       nesting_(kernel.exprCount(), 0) {
@@ -204,6 +212,10 @@ void FunctionText::measure() {
       changing_[i] = kernel_.variable(var->var).isMutable;
       narrow_[i] = narrowVariables_[var->var.index];
     }
+    // Halves that a thread holds are unpacked where they are read: unpacked they would take twice the registers.
+    if (auto* convert = std::get_if<Convert>(&expr.node))
+      changing_[i] =
+          isHalf(kernel_.type(convert->a).dtype) && std::holds_alternative<Var>(kernel_.expr(convert->a).node);
     if (auto* load = std::get_if<Load>(&expr.node)) {
       const Buffer& buffer = kernel_.buffer(load->buffer);
       changing_[i] = buffer.scope != Scope::global || buffer.access != Access::in;

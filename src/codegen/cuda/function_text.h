@@ -102,6 +102,7 @@ class FunctionText {
   std::vector<bool> narrowVariables_;
   std::map<kernel::VarId, kernel::ExprId> lets_;  // what immutable variables are
   std::vector<bool> changing_;                    // by expression: reads a mutable variable or memory that is written
+  std::vector<std::string> heldHalves_;           // vectors of halves in scope
   std::vector<int> uses_;
   std::vector<std::string> variableNames_, bufferNames_;
   std::map<std::string, std::string, std::less<>> symbolNames_;

@@ -129,6 +129,11 @@ std::string_view cudaName(UnaryKind kind) {
 }
 
 Text floatUnary(Snippets& snippets, UnaryKind kind, DType t, const Text& a) {
+  if (snippets.quick() && t == DType::f32) {
+    if (kind == UnaryKind::exp) return call(snippets.use("exp_quick"), {a});
+    if (kind == UnaryKind::sigmoid) return call(snippets.use("sigmoid_quick"), {a});
+    if (kind == UnaryKind::reciprocal) return call(snippets.use("div_quick"), {floatText(t, 1), a});
+  }
   const std::string_view suffix = t == DType::f32 ? "f" : "";
   if (auto name = cudaName(kind); !name.empty()) return call(fmt::format("{}{}", name, suffix), {a});
   const Text infinity = floatText(t, std::numeric_limits<double>::infinity());
@@ -203,7 +208,9 @@ Text floatBinary(Snippets& snippets, BinaryKind kind, DType t, const Text& a, co
     case BinaryKind::add: return infix(a, "+", b, Level::sum);
     case BinaryKind::sub: return infix(a, "-", b, Level::sum);
     case BinaryKind::mul: return infix(a, "*", b, Level::product);
-    case BinaryKind::div: return infix(a, "/", b, Level::product);
+    case BinaryKind::div:
+      if (single && snippets.quick()) return call(snippets.use("div_quick"), {a, b});
+      return infix(a, "/", b, Level::product);
     case BinaryKind::max: return call(snippets.use(single ? "maxf" : "maxd"), {a, b});
     case BinaryKind::min: return call(snippets.use(single ? "minf" : "mind"), {a, b});
     case BinaryKind::floordiv: return call(snippets.use("floordivf"), {a, b});

@@ -63,6 +63,48 @@ const std::vector<Snippet>& table() {
       {"min", {}, "template <class T> D T min(T a, T b) { return b < a ? b : a; }\n"},
       {"sign", {}, "template <class T> D T sign(T x) { return T((x > T(0)) - (x < T(0))); }\n"},
       {"sigmoidf", {}, "D float sigmoidf(float x) { return 1.0f / (1.0f + expf(-x)); }\n"},
+      // ---- halves that stay as they are in memory: what was made of them before is not kept ----
+      {"packed",
+       {},
+       R"(template <class T, int N> D void packed(T (&x)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; i += 2) {
+    unsigned pair;
+    memcpy(&pair, x + i, 4);
+    asm volatile("" : "+r"(pair));
+    memcpy(x + i, &pair, 4);
+  }
+}
+)"},
+      // ---- for results that are rounded to halves ----
+      {"exp_quick",
+       {},
+       R"(D float exp_quick(float x) {
+  float r;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x * 1.44269504f));
+  return r;
+}
+)"},
+      {"rcp_quick",
+       {},
+       R"(D float rcp_quick(float x) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+)"},
+      // A divisor whose reciprocal is no ordinary number is scaled first. What depends on the divisor alone is computed
+      // once where a row shares it.
+      {"div_quick",
+       {"rcp_quick"},
+       R"(D float div_quick(float a, float b) {
+  const float m = fabsf(b), s = m > 0x1p+100f ? 0x1p-40f : m < 0x1p-100f ? 0x1p+40f : 1.0f;
+  return a * rcp_quick(b * s) * s;
+}
+)"},
+      {"sigmoid_quick",
+       {"exp_quick", "rcp_quick"},
+       "D float sigmoid_quick(float x) { return rcp_quick(1.0f + exp_quick(-x)); }\n"},
       {"sigmoidd", {}, "D double sigmoidd(double x) { return 1.0 / (1.0 + exp(-x)); }\n"},
       // ---- floating-point division that rounds down ----
       {"remf",

@@ -11,12 +11,13 @@ namespace tokamak::codegen::cuda {
 using namespace kernel;
 
 void FunctionText::scope(const std::function<void()>& body) {
-  const size_t mark = undo_.size();
+  const size_t mark = undo_.size(), held = heldHalves_.size();
   changed();
   ++indent_;
   body();
   --indent_;
   changed();
+  heldHalves_.resize(held);
   for (; undo_.size() > mark; undo_.pop_back()) memo_[undo_.back().first.index] = std::move(undo_.back().second);
 }
 
@@ -43,7 +44,11 @@ void FunctionText::define(VarId var, ExprId value, bool isMutable) {
   laneLoop(type.lanes, fmt::format("{}[l] = {};", nameOf(var), text.text));
 }
 
-void FunctionText::emit(const Let& s) { define(s.var, s.value, false); }
+void FunctionText::emit(const Let& s) {
+  define(s.var, s.value, false);
+  const ValueType type = kernel_.variable(s.var).type;
+  if (isHalf(type.dtype) && type.lanes % 2 == 0) heldHalves_.push_back(nameOf(s.var));
+}
 
 void FunctionText::emit(const Declare& s) {
   define(s.var, s.value, true);
@@ -82,6 +87,7 @@ void FunctionText::emit(const If& s) {
 
 void FunctionText::emit(const Barrier&) {
   line("__syncthreads();");
+  for (const std::string& name : heldHalves_) line(fmt::format("{}({});", snippets_.use("packed"), name));
   changed();
 }
 

@@ -38,14 +38,17 @@ Registers registersOf(const Lowering& l, int lanes) {
   return out;
 }
 
-/// Threads of a row of `vectors` vectors: so many that each has about four and few have none.
-int threadsFor(double vectors) {
+/// Threads of a row of `vectors` vectors: so many that each has about four and few have none. Of `held` registers a
+/// vector, so that two blocks fit into `registers`, if that can be had.
+int threadsFor(double vectors, double held, int registers) {
   if (vectors <= 4 * kWarp) return powerUp(vectors / 4, kWarp);
   double least = INFINITY;
   int best = kRowThreads;
-  for (int each : {4, 3, 5, 2, 6}) {
+  for (int each : {4, 3, 5, 2, 6, 8}) {
     const int threads = std::min(kRowThreads, roundUp(vectors / each, kWarp));
-    const double cost = threads * std::ceil(vectors / threads) * (1 + 0.04 * std::abs(each - 4));
+    const double rounds = std::ceil(vectors / threads);
+    double cost = threads * rounds * (1 + 0.04 * std::abs(each - 4));
+    if ((kBase + held * rounds) * threads * 2 > registers) cost *= 4;
     if (cost < least) least = cost, best = threads;
   }
   return best;
@@ -68,13 +71,14 @@ class Planner {
     plan.lanes = along ? static_cast<int>(powerIn(domain_.groups.back().extent, most_)) : 1;
     if (along && onePiece && plan.lanes * 2 < most_ && folded_ >= 2 * most_) plan.straddles = true, plan.lanes = most_;
     const double vectors = std::ceil(folded_ / plan.lanes) + plan.straddles;
-    plan.threads = threadsFor(vectors);
-    plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
     const Registers each = registersOf(l_, plan.lanes);
+    plan.threads = threadsFor(vectors, each.held, gpu_.registers);
+    plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
     double used = kBase + each.held * plan.vectors;
-    if (each.kept > 0 && used + each.kept * plan.vectors <= kUsual + 16)
-      plan.keep = true, used += each.kept * plan.vectors;
-    const bool fits = plan.vectors <= kMaxVectors && used * plan.threads * 2 <= gpu_.registers;
+    const double keeping = used + each.kept * plan.vectors;
+    if (each.kept > 0 && keeping <= kUsual && keeping * plan.threads * 2 <= gpu_.registers)
+      plan.keep = true, used = keeping;
+    const bool fits = plan.vectors <= kMaxVectors && used * plan.threads <= gpu_.registers;
     plan.form = domain_.foldedCount.constant() && fits ? FoldAxes::Form::registers : FoldAxes::Form::sweeps;
     if (plan.form == FoldAxes::Form::sweeps) used = sweeps(plan);
     // Rows of a warp or less share a block of four warps, or of one where there are few of them.

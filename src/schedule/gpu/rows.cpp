@@ -222,7 +222,8 @@ class Rows {
     single(w_.let("rest", w_.add(done, own)), end);
   }
 
-  /// Values of all vectors first, stores after them. What one vector computes is not kept for the next sweep.
+  /// Values of all vectors first, stores after them, so that many loads are in flight; where rows are held, vector by
+  /// vector, so that few registers are. What one vector computes is not kept for the next sweep.
   void take(const Sweep& sweep, std::vector<FoldState>& folds, const std::vector<Chunk*>& chunks) {
     for (Chunk* c : chunks)
       l_.e.scope([&] {
@@ -234,6 +235,11 @@ class Rows {
           folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], c->at), place, c->position);
       });
     if (sweep.stores.empty()) return;
+    if (plan_.form != FoldAxes::Form::registers) return store(sweep, chunks);
+    for (Chunk* c : chunks) store(sweep, {c});
+  }
+
+  void store(const Sweep& sweep, const std::vector<Chunk*>& chunks) {
     l_.e.scope([&] {
       for (Chunk* c : chunks)
         for (ValueId v : sweep.stores) l_.e.value(v, c->at);
