@@ -34,21 +34,19 @@ std::string fold(std::string_view kind, std::string_view dtype, std::string_view
 TEST(GpuRows, SeveralShortRowsShareAWarp) {
   EXPECT_EQ(plansOf(softmax("f32", "9", "4")),
             "reduce: registers, 1 threads x 32, 1 x 4 lanes, values kept, 32 blocks\n");
-  EXPECT_EQ(plansOf(softmax("bf16", "37", "64")),
-            "reduce: registers, 2 threads x 16, 4 x 8 lanes, values kept, 25 blocks\n");
-  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "256")), "reduce: registers, 8 threads x 4, 4 x 8 lanes, 32 blocks\n");
+  EXPECT_EQ(plansOf(softmax("bf16", "37", "64")), "reduce: registers, 2 threads x 16, 4 x 8 lanes, 32 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "256")), "reduce: registers, 8 threads x 4, 4 x 8 lanes, 28 blocks\n");
 }
 
 TEST(GpuRows, AWarpOrABlockTakesARow) {
-  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "1024")), "reduce: registers, 32 threads, 4 x 8 lanes, 32 blocks\n");
-  EXPECT_EQ(plansOf(layerNorm("bf16", "3", "4096")), "reduce: registers, 128 threads, 4 x 8 lanes, 8 blocks\n");
-  EXPECT_EQ(plansOf(softmax("f32", "2", "5000")),
-            "reduce: registers, 320 threads, 4 x 4 lanes, values kept, 3 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "1024")), "reduce: registers, 32 threads, 4 x 8 lanes, 28 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "3", "4096")), "reduce: registers, 128 threads, 4 x 8 lanes, 7 blocks\n");
+  EXPECT_EQ(plansOf(softmax("f32", "2", "5000")), "reduce: registers, 160 threads, 8 x 4 lanes, 6 blocks\n");
 }
 
 TEST(GpuRows, LongRowsAreSweptAgain) {
   EXPECT_EQ(plansOf(layerNorm("bf16", "M", "65536"), {{"M", 2}}),
-            "reduce: sweeps, 1024 threads, 4 x 8 lanes, 1 blocks\n");
+            "reduce: sweeps, 512 threads, 4 x 8 lanes, 2 blocks\n");
   plansOf(softmax("f32", "2", "33000"));
 }
 
@@ -69,7 +67,7 @@ TEST(GpuRows, SweepsOfFewLongRowsGoApart) {
 
 TEST(GpuRows, OddRowsAreReadAtTheBordersOfMemory) {
   EXPECT_EQ(plansOf(softmax("bf16", "7", "4095")),
-            "reduce: registers, 192 threads, 3 x 8 lanes across rows, values kept, 5 blocks\n");
+            "reduce: registers, 96 threads, 6 x 8 lanes across rows, 10 blocks\n");
   for (int64_t n : {17, 33, 100, 257, 1025}) {
     plansOf(softmax("bf16", "19", std::to_string(n)));
     plansOf(layerNorm("f32", "6", std::to_string(n)));

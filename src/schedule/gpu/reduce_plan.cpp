@@ -12,7 +12,8 @@ namespace tokamak::schedule::gpu {
 
 namespace {
 
-constexpr double kBase = 28;    // registers of a thread beside what it holds
+constexpr double kBase = 30;    // registers of a thread beside what it holds
+constexpr double kWeight = 10;  // and for a vector of each operand that all rows share
 constexpr int kUsual = 64;      // registers that kernels of this sort are given
 constexpr int kMaxVectors = 8;  // that a thread holds
 constexpr int kRowThreads = 1024;
@@ -23,9 +24,10 @@ int powerUp(double n, int most) {
   return static_cast<int>(std::min<uint64_t>(most, std::bit_ceil(static_cast<uint64_t>(std::max(1.0, std::ceil(n))))));
 }
 
-/// 32-bit registers that one vector's held inputs and kept values take.
+/// 32-bit registers that one vector's held inputs and kept values take, and how many operands all rows share.
 struct Registers {
   double held = 0, kept = 0;
+  int weights = 0;
 };
 
 Registers registersOf(const Lowering& l, int lanes) {
@@ -35,20 +37,21 @@ Registers registersOf(const Lowering& l, int lanes) {
   for (ValueId v : readAgain(l, phases)) out.held += width(l.graph.type(v).dtype);
   for (const Sweep& sweep : phases.sweeps)
     for (ValueId v : sweep.keeps) out.kept += width(computeType(l.graph.type(v).dtype));
+  for (ValueId v : l.region.inputs) out.weights += l.graph.type(v).shape.size() < l.region.domain.size();
   return out;
 }
 
-/// Threads of a row of `vectors` vectors: so many that each has about four and few have none. Of `held` registers a
-/// vector, so that two blocks fit into `registers`, if that can be had.
-int threadsFor(double vectors, double held, int registers) {
-  if (vectors <= 4 * kWarp) return powerUp(vectors / 4, kWarp);
+/// Threads of a row of `vectors` vectors: so many that each has about `wanted` and few have none. Of `held` registers a
+/// vector and `base` more, so that two blocks fit into `registers`, if that can be had.
+int threadsFor(double vectors, int wanted, double base, double held, int registers) {
+  if (vectors <= 5 * kWarp) return powerUp(vectors / 5, kWarp);
   double least = INFINITY;
   int best = kRowThreads;
-  for (int each : {4, 3, 5, 2, 6, 8}) {
+  for (int each = 2; each <= kMaxVectors; ++each) {
     const int threads = std::min(kRowThreads, roundUp(vectors / each, kWarp));
     const double rounds = std::ceil(vectors / threads);
-    double cost = threads * rounds * (1 + 0.04 * std::abs(each - 4));
-    if ((kBase + held * rounds) * threads * 2 > registers) cost *= 4;
+    double cost = threads * rounds * (1 + 0.04 * std::abs(each - wanted));
+    if ((base + held * rounds) * threads * 2 > registers) cost *= 4;
     if (cost < least) least = cost, best = threads;
   }
   return best;
@@ -72,20 +75,25 @@ class Planner {
     if (along && onePiece && plan.lanes * 2 < most_ && folded_ >= 2 * most_) plan.straddles = true, plan.lanes = most_;
     const double vectors = std::ceil(folded_ / plan.lanes) + plan.straddles;
     const Registers each = registersOf(l_, plan.lanes);
-    plan.threads = threadsFor(vectors, each.held, gpu_.registers);
+    const double base = kBase + kWeight * each.weights;
+    // Long rows and those that begin anywhere want many vectors a thread: less is done once a thread.
+    plan.threads = threadsFor(vectors, vectors >= 1024 || plan.straddles ? 7 : 4, base, each.held, gpu_.registers);
     plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
-    double used = kBase + each.held * plan.vectors;
+    double used = base + each.held * plan.vectors;
     const double keeping = used + each.kept * plan.vectors;
     if (each.kept > 0 && keeping <= kUsual && keeping * plan.threads * 2 <= gpu_.registers)
       plan.keep = true, used = keeping;
-    const bool fits = plan.vectors <= kMaxVectors && used * plan.threads <= gpu_.registers;
+    // Operands that all rows share are read once more by every row: a second sweep through the first cache is no
+    // dearer.
+    const bool swept = each.weights > 0 && vectors * (1 + each.weights) >= 6000;
+    const bool fits = plan.vectors <= kMaxVectors && used * plan.threads * 2 <= gpu_.registers && !swept;
     plan.form = domain_.foldedCount.constant() && fits ? FoldAxes::Form::registers : FoldAxes::Form::sweeps;
     if (plan.form == FoldAxes::Form::sweeps) used = sweeps(plan);
     // Rows of a warp or less share a block of four warps, or of one where there are few of them.
     int block = 128;
     while (block > kWarp && kept_ * plan.threads / block < 2 * gpu_.multiprocessors) block /= 2;
     plan.rows = std::max(1, block / plan.threads);
-    plan.resident = residentOf(plan, used);
+    plan.resident = plan.form == FoldAxes::Form::sweeps ? std::min(2, 1024 / plan.threads) : residentOf(plan, used);
     blocks_ = kept_ / plan.rows;
     return plan;
   }
@@ -148,7 +156,8 @@ class Planner {
   double sweeps(FoldAxes::Plan& plan) {
     plan.keep = false;
     plan.vectors = 4;
-    plan.threads = std::min(plan.threads, folded_ >= 60000 ? kRowThreads : 512);
+    const double bytes = folded_ * 16 / most_;  // of one row of the widest input
+    plan.threads = std::min(plan.threads, bytes >= 200000 ? kRowThreads : bytes >= 100000 ? 512 : 256);
     return kBase + 16;
   }
 
