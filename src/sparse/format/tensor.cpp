@@ -154,14 +154,14 @@ Entries unpack(const Tensor& tensor) {
   return out;
 }
 
-Tensor convert(const Tensor& tensor, const Format& format) {
+Tensor convert(const Tensor& tensor, const Format& format, Keep keep) {
   if (format == tensor.format) return tensor;
   Entries entries = unpack(tensor);
   // Only a last level that is dense stores zeros that nobody gave.
   const auto lastIsDense = [](const Format& f) {
     return !f.levels.empty() && f.levels.back().kind == LevelKind::dense;
   };
-  const bool padded = lastIsDense(tensor.format) && !lastIsDense(format);
+  const bool padded = keep == Keep::values && lastIsDense(tensor.format) && !lastIsDense(format);
   if (padded) {
     Entries kept{entries.shape, {}, {}};
     const int rank = entries.rank();

@@ -55,8 +55,10 @@ Result<Tensor> pack(const Entries& entries, const Format& format, DType dtype = 
 /// All stored entries in level order; a dense level stores every coordinate.
 Entries unpack(const Tensor& tensor);
 
-/// The same tensor in another format. Zeros that only a dense level stored are dropped on the way to a compressed one.
-Tensor convert(const Tensor& tensor, const Format& format);
+/// The same tensor in another format. Zeros that only a dense level stored are dropped on the way to a compressed one,
+/// unless `stored` is to be kept: then the other format stores the same entries.
+enum class Keep : uint8_t { values, stored };
+Tensor convert(const Tensor& tensor, const Format& format, Keep keep = Keep::values);
 
 /// Row-major values, absent entries zero.
 std::vector<double> toDense(const Tensor& tensor);

@@ -60,7 +60,7 @@ Bindings tableInputs(const Table& table, const Bindings& from) {
       out[wanted.name] = rangeTensor(wanted.sizes[0]);
       continue;
     }
-    Tensor tensor = convert(from.find(wanted.of)->second, wanted.format);
+    Tensor tensor = convert(from.find(wanted.of)->second, wanted.format, Keep::stored);
     if (wanted.source == TableSource::ones) std::fill(tensor.values.begin(), tensor.values.end(), 1.0);
     out[wanted.name] = std::move(tensor);
   }
@@ -93,11 +93,15 @@ Result<Execution> execute(const Compiled& compiled, const Bindings& inputs) {
 std::vector<Comparison> compareWithDense(const Program& program, const Bindings& inputs, const Bindings& results) {
   constexpr double kTolerance = 1e-9;
   const DenseValues dense = evaluate(program, inputs);
+  // Where terms cancel, what is left is rounding of the terms.
+  double scale = 0;
+  for (const auto& [name, tensor] : inputs)
+    for (const double v : tensor.values) scale = std::max(scale, std::fabs(v));
   std::vector<Comparison> out;
   for (const auto& [name, tensor] : results) {
     const std::vector<double>& wanted = dense.find(name)->second;
     const std::vector<double> got = toDense(tensor);
-    double largest = 1e-30;
+    double largest = std::max(1e-30, scale * 1e-3);
     for (const double v : wanted)
       if (std::isfinite(v)) largest = std::max(largest, std::fabs(v));
     Comparison comparison{name, 0, true};

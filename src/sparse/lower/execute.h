@@ -14,7 +14,8 @@ struct Execution {
 /// declares (`inDeclaredFormats`).
 Result<Execution> execute(const Compiled& compiled, const Bindings& inputs);
 
-/// How far results are from the dense evaluation, relative to the largest value of each tensor.
+/// How far results are from the dense evaluation, relative to the largest value of each tensor (and of the inputs, where
+/// that is far larger: what is left when terms cancel is rounding).
 struct Comparison {
   std::string tensor;
   double worst = 0;

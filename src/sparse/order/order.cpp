@@ -169,7 +169,11 @@ std::map<ExprId, Format> copiedViews(const Region& region, const OrderProblem& p
       return std::find(order.begin(), order.end(), vars[static_cast<size_t>(axis)]) - order.begin();
     };
     std::sort(axes.begin(), axes.end(), [&](int a, int b) { return place(a) < place(b); });
-    for (size_t l = 0; l < axes.size(); ++l) format.levels[l].axis = axes[l];
+    const bool dense = format.isDense();
+    for (size_t l = 0; l < axes.size(); ++l) {
+      format.levels[l].axis = axes[l];
+      if (l > 0 && !dense) format.levels[l].kind = LevelKind::compressed;  // below it exactly what is stored
+    }
     out[access] = format;
   }
   return out;

@@ -37,7 +37,7 @@ struct OrderWish {
 Result<OrderProblem> orderProblem(const Region& region, const OrderWish& wished,
                                   const std::function<double(TensorId)>& bytes);
 
-/// The formats in which the copied accesses are read under an order: the same kinds of levels, axes as they come in it.
+/// The formats in which the copied accesses are read under an order: axes as they come in it, the same entries stored.
 std::map<ExprId, Format> copiedViews(const Region& region, const OrderProblem& problem,
                                      const std::vector<VarId>& order);
 

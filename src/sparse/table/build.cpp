@@ -101,7 +101,8 @@ Result<Bundle> TableBuilder::inLanes(const std::vector<ExprId>& roots, const std
   };
   share(scope.crd,
         [&](Scope& s, Port p) { s.parent = scope.parent, s.var = scope.var, s.depth = scope.depth, s.crd = p; });
-  for (const auto& [id, walk] : scope.walks) share(walk.ref, [&](Scope& s, Port p) { s.walks[id] = {p, walk.absent}; });
+  for (const auto& [id, walk] : scope.walks)
+    share(walk.ref, [&](Scope& s, Port p) { s.walks[id] = {p, walk.absent, walk.levels}; });
   for (const auto& [id, result] : scope.results)
     share(result.val, [&](Scope& s, Port p) { s.results[id] = {{}, p, {}}; });
   std::vector<Bundle> results;

@@ -21,9 +21,11 @@ Result<> TableBuilder::LevelJoin::run(const std::vector<ExprId>& roots, const De
   if (id == Patterns::kNone) id = Patterns::kAll;
   const bool all = id == Patterns::kAll;
   out.all = all;
+  findShared(roots);
   Joined joined = all ? allCoordinates() : realize(id);
+  forgetIncomplete(joined);
   alignDense(joined, all);
-  alignSparse(joined, all);
+  TK_RETURN_IF_ERROR(alignSparse(joined, all));
   return keep(joined, out);
 }
 
@@ -80,6 +82,7 @@ Result<Patterns::Id> TableBuilder::LevelJoin::ofAccess(ExprId id) {
                                     program_.var(vars[l]).name, name(), name()),
                         "choose an order that keeps to the storage, or another format"};
   const Walk walk = b_.walkAt(id, scope_);
+  if (walk.levels != level) return b_.playedAgain(id, var_);
   Participant part{.leaf = id};
   const std::string& tensor = b_.tensorOf(id);
   if (b_.formatOf(id).levels[level].kind == LevelKind::dense && !walk.absent &&
@@ -105,7 +108,8 @@ Result<Patterns::Id> TableBuilder::LevelJoin::ofApply(const Expr& e) {
     of.push_back(id);
     atZero.push_back(program_.expr(arg).kind == ExprKind::constant ? program_.expr(arg).value : 0);
   }
-  if (e.fn == Fn::select) return patterns_.either({patterns_.both({of[0], of[1]}), of[2]});
+  if (e.fn == Fn::select)  // the condition has to be known wherever the third operand is
+    return of[2] == Patterns::kNone ? patterns_.both({of[0], of[1]}) : patterns_.either({of[0], of[2]});
   std::vector<Patterns::Id> annihilating;
   for (size_t i = 0; i < of.size(); ++i)
     if (annihilates(e.fn, static_cast<int>(i))) annihilating.push_back(of[i]);
@@ -137,22 +141,59 @@ Result<Patterns::Id> TableBuilder::LevelJoin::ofReduce(ExprId id) {
   if (begun != scope_.results.end())
     result = begun->second;
   else { TK_TRY(result, b_.fold(id, scope_)); }
-  if (result.levels.empty() || result.levels[0].var != var_)
-    return Diagnostic{"T0971",
-                      {},
-                      fmt::format("a computed operand of several levels would have to be repeated along {}: {}", name(),
-                                  print(program_, id)),
-                      "choose an order with its folded variables inside, or do not fuse it"};
+  if (result.levels.empty() || result.levels[0].var != var_) return b_.playedAgain(id, var_);
   Participant part{.leaf = id, .crd = result.levels[0].crd, .payload = result.val, .computed = true};
   part.rest.assign(result.levels.begin() + 1, result.levels.end());
   parts_.push_back(part);
   return patterns_.stream(part.crd);
 }
 
+/// Leaves that more than one path reaches, or whose coordinates another leaf has too.
+void TableBuilder::LevelJoin::findShared(const std::vector<ExprId>& roots) {
+  std::map<ExprId, int> parents;
+  std::vector<ExprId> order, todo = roots;
+  for (const ExprId root : roots) ++parents[root];
+  for (std::set<ExprId> seen(roots.begin(), roots.end()); !todo.empty();) {
+    const ExprId id = todo.back();
+    todo.pop_back();
+    order.push_back(id);
+    for (const ExprId arg : program_.expr(id).args) {
+      ++parents[arg];
+      if (seen.insert(arg).second) todo.push_back(arg);
+    }
+  }
+  // Whatever is below a node that is used twice is used twice.
+  std::set<ExprId> below;
+  std::vector<ExprId> several;
+  for (const ExprId id : order)
+    if (parents[id] > 1) several.push_back(id);
+  while (!several.empty()) {
+    const ExprId id = several.back();
+    several.pop_back();
+    if (!below.insert(id).second) continue;
+    for (const ExprId arg : program_.expr(id).args) several.push_back(arg);
+  }
+  for (const Participant& part : parts_) {
+    const auto same = std::count_if(parts_.begin(), parts_.end(), [&](const Participant& other) {
+      return !part.dense && !other.dense && other.crd == part.crd;
+    });
+    if (same > 1 || below.contains(part.leaf)) shared_.insert(part.leaf);
+  }
+}
+
+/// Operands that are used in several places need a payload wherever they have the coordinate: they are aligned again.
+void TableBuilder::LevelJoin::forgetIncomplete(Joined& joined) const {
+  for (const auto& [p, aligned] : joined.payloads)
+    if (p >= parts_.size() || parts_[p].rest.empty()) joined.carrier = aligned.payload;
+  std::erase_if(joined.payloads, [&](const auto& entry) {
+    return entry.first < parts_.size() && !entry.second.complete && shared_.contains(parts_[entry.first].leaf);
+  });
+}
+
 TableBuilder::LevelJoin::Joined TableBuilder::LevelJoin::realize(Patterns::Id id) {
   const Patterns::Node node = patterns_.node(eachStreamOnce(id));
   if (node.kind != Patterns::Kind::stream) return merged(node);
-  Joined out{node.crd, {}};
+  Joined out{node.crd, {}, {}};
   for (size_t p = 0; p < parts_.size(); ++p)
     if (!parts_[p].dense && parts_[p].crd == node.crd) out.payloads[p] = {parts_[p].payload, false};
   return out;
@@ -195,22 +236,33 @@ Patterns::Id TableBuilder::LevelJoin::eachStreamOnce(Patterns::Id id) {
 TableBuilder::LevelJoin::Joined TableBuilder::LevelJoin::merged(const Patterns::Node& node) {
   const bool both = node.kind == Patterns::Kind::both;
   std::vector<std::pair<Port, Port>> operands;
-  std::map<size_t, std::pair<size_t, bool>> from;  // participant -> operand, absent
+  struct From {
+    size_t operand;
+    Aligned aligned;
+  };
+  std::map<size_t, From> from;  // by participant
   for (const Patterns::Id operand : node.operands) {
     const Joined joined = realize(operand);
     for (const auto& [p, aligned] : joined.payloads) {
-      if (from.contains(p)) continue;
       const std::pair pair{joined.crd, aligned.payload};
       const auto known = std::find(operands.begin(), operands.end(), pair);
-      from[p] = {static_cast<size_t>(known - operands.begin()), aligned.absent || !both};
+      From candidate{static_cast<size_t>(known - operands.begin()), aligned};
+      candidate.aligned.absent |= !both;
+      candidate.aligned.complete &= both || aligned.covers;
+      candidate.aligned.covers &= !both;
       if (known == operands.end()) operands.push_back(pair);
+      const auto [chosen, added] = from.try_emplace(p, candidate);
+      if (!added && !chosen->second.aligned.complete) chosen->second = candidate;
     }
   }
   place(from.begin()->first, both ? fmt::format("factors meet at {}: a zero in one is a zero in all", name())
                                   : fmt::format("terms meet at {}: each may be there alone", name()));
   const std::vector<Port> ports = b_.emit_.merge(both ? CellKind::intersect : CellKind::unite, operands);
-  Joined out{ports[0], {}};
-  for (const auto& [p, place] : from) out.payloads[p] = {ports[place.first + 1], place.second};
+  Joined out{ports[0], {}, {}};
+  for (auto& [p, chosen] : from) {
+    chosen.aligned.payload = ports[chosen.operand + 1];
+    out.payloads[p] = chosen.aligned;
+  }
   return out;
 }
 
@@ -223,7 +275,7 @@ TableBuilder::LevelJoin::Joined TableBuilder::LevelJoin::allCoordinates() {
     const auto level = static_cast<int>(std::find(vars.begin(), vars.end(), var_) - vars.begin());
     const Emitter::Fiber fiber =
         b_.emit_.scan(b_.tensorOf(parts_[p].leaf), level, b_.walkAt(parts_[p].leaf, scope_).ref);
-    return {fiber.crd, {{p, {fiber.ref, false}}}};
+    return {fiber.crd, {{p, {fiber.ref, false}}}, {}};
   }
   b_.emit_.at(b_.rank(var_), b_.statementColumn_);
   b_.emit_.rule(fmt::format("the value is not zero where its operands are: all of {} is visited", name()));
@@ -233,7 +285,7 @@ TableBuilder::LevelJoin::Joined TableBuilder::LevelJoin::allCoordinates() {
   for (const Scope* s = &scope_; s->parent; s = s->parent) chain.push_back(s);
   for (size_t i = chain.size(); i-- > 0;) ref = b_.emit_.repeat(ref, chain[i]->crd);
   const Emitter::Fiber fiber = b_.emit_.scan(range, 0, ref);
-  return {fiber.crd, {{parts_.size(), {fiber.ref, false}}}};
+  return {fiber.crd, {{parts_.size(), {fiber.ref, false}}}, {}};
 }
 
 void TableBuilder::LevelJoin::alignDense(Joined& joined, bool all) {
@@ -255,14 +307,15 @@ void TableBuilder::LevelJoin::alignDense(Joined& joined, bool all) {
 }
 
 /// Operands that do not say what is visited still have to keep step: absent where they have no entry.
-void TableBuilder::LevelJoin::alignSparse(Joined& joined, bool all) {
-  const Port carrier = joined.payloads.begin()->second.payload;
+Result<> TableBuilder::LevelJoin::alignSparse(Joined& joined, bool all) {
+  const Port carrier = joined.carrier;
   for (size_t p = 0; p < parts_.size(); ++p) {
     if (joined.payloads.contains(p)) continue;
     if (parts_[p].crd == joined.crd) {
       joined.payloads[p] = {parts_[p].payload, false};
       continue;
     }
+    if (!carrier.cell) return severalLevels(parts_[p].leaf);  // another one's payload runs deeper than this level
     place(p, fmt::format("it keeps step with what is visited of {}", name()));
     const std::vector<Port> either =
         b_.emit_.merge(CellKind::unite, {{joined.crd, carrier}, {parts_[p].crd, parts_[p].payload}});
@@ -270,6 +323,15 @@ void TableBuilder::LevelJoin::alignSparse(Joined& joined, bool all) {
     if (!all) payload = b_.emit_.merge(CellKind::intersect, {{joined.crd, carrier}, {either[0], payload}})[2];
     joined.payloads[p] = {payload, true};
   }
+  return Unit{};
+}
+
+Diagnostic TableBuilder::LevelJoin::severalLevels(ExprId leaf) const {
+  return {"T0971",
+          {},
+          fmt::format("a computed operand of several levels would have to be joined at {}: {}", name(),
+                      print(program_, leaf)),
+          "choose an order with its folded variables inside, or do not fuse it"};
 }
 
 Result<> TableBuilder::LevelJoin::keep(const Joined& joined, Scope& out) {
@@ -278,15 +340,10 @@ Result<> TableBuilder::LevelJoin::keep(const Joined& joined, Scope& out) {
     const Participant& part = parts_[p];
     const Aligned& aligned = joined.payloads.at(p);
     if (!part.computed) {
-      out.walks[part.leaf] = {aligned.payload, aligned.absent};
+      out.walks[part.leaf] = {aligned.payload, aligned.absent, b_.walkAt(part.leaf, scope_).levels + 1};
       continue;
     }
-    if (!part.rest.empty() && joined.crd != part.crd)
-      return Diagnostic{"T0971",
-                        {},
-                        fmt::format("a computed operand of several levels would have to be joined at {}: {}", name(),
-                                    print(program_, part.leaf)),
-                        "choose an order with its folded variables inside, or do not fuse it"};
+    if (!part.rest.empty() && joined.crd != part.crd) return severalLevels(part.leaf);
     out.results[part.leaf] = {part.rest, aligned.payload, {}};
   }
   return Unit{};

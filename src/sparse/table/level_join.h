@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+
 #include "sparse/table/loops.h"
 
 namespace tokamak::sparse {
@@ -22,14 +24,18 @@ class TableBuilder::LevelJoin {
     bool computed = false;        // a fold, its payload values
     std::vector<LoopLevel> rest;  // further levels of a fold
   };
+  /// A payload along coordinates. `complete`: it is there wherever the operand has the coordinate; in a * b + c, where
+  /// the factors were met first, a is not there without b, which does no harm as long as nothing else uses a. `covers`:
+  /// the coordinates are at least all of the operand's.
   struct Aligned {
     Port payload;
-    bool absent = false;
+    bool absent = false, complete = true, covers = true;
   };
   /// Coordinates with the payloads that run along them, by participant.
   struct Joined {
     Port crd;
     std::map<size_t, Aligned> payloads;
+    Port carrier;  // some payload that runs along the coordinates
   };
 
   Result<Patterns::Id> pattern(ExprId id);
@@ -40,13 +46,16 @@ class TableBuilder::LevelJoin {
   Result<Patterns::Id> visited(const std::vector<ExprId>& roots, const Demand& demand);
   bool isLater(const std::vector<VarId>& vars) const;
 
+  void findShared(const std::vector<ExprId>& roots);
+  void forgetIncomplete(Joined& joined) const;
   Joined realize(Patterns::Id id);
   Joined merged(const Patterns::Node& node);
   void streamsOf(Patterns::Id id, std::vector<Patterns::Id>& out) const;
   Patterns::Id eachStreamOnce(Patterns::Id id);
   Joined allCoordinates();
   void alignDense(Joined& joined, bool all);
-  void alignSparse(Joined& joined, bool all);
+  Result<> alignSparse(Joined& joined, bool all);
+  Diagnostic severalLevels(ExprId leaf) const;
   Result<> keep(const Joined& joined, Scope& out);
   void place(size_t participant, std::string rule) { b_.place(var_, parts_[participant].leaf, std::move(rule)); }
   const std::string& name() const { return program_.var(var_).name; }
@@ -58,6 +67,7 @@ class TableBuilder::LevelJoin {
   Patterns patterns_;
   std::vector<Participant> parts_;
   std::map<ExprId, Patterns::Id> known_;
+  std::set<ExprId> shared_;  // leaves that are used in several places
 };
 
 }  // namespace tokamak::sparse

@@ -24,10 +24,12 @@ struct Bundle {
   std::optional<double> number;
 };
 
-/// Where an access stands: the stream of its positions. `absent`: it may be without a position at some elements.
+/// Where an access stands: the stream of its positions, below its first `levels` levels. `absent`: it may be without a
+/// position at some elements.
 struct Walk {
   Port ref;
   bool absent = false;
+  size_t levels = 0;
 };
 
 /// One loop: a variable with the stream of coordinates that it visits, inside the loops of `parent`.
@@ -81,6 +83,7 @@ class TableBuilder {
   Port numberStream(double number, const Scope& scope, const std::vector<ExprId>& roots = {});
 
   Walk walkAt(ExprId access, const Scope& scope);
+  Diagnostic playedAgain(ExprId id, VarId var) const;
   bool isFree(VarId v, ExprId id) const;
   bool hasAllBound(ExprId id, const Scope& scope) const;
   std::vector<VarId> sorted(std::vector<VarId> vars, const Scope& scope) const;

@@ -19,11 +19,20 @@ Walk TableBuilder::walkAt(ExprId access, const Scope& scope) {
   if (!scope.parent) {
     emit_.at(0, columnOf(access));
     emit_.rule("the walk of a tensor begins at its root");
-    return {emit_.root(tensorOf(access)), false};
+    return {emit_.root(tensorOf(access)), false, 0};
   }
   const Walk outside = walkAt(access, *scope.parent);
   place(scope.var, access, fmt::format("it has no level at {}: repeated", program_.var(scope.var).name));
-  return {emit_.repeat(outside.ref, scope.crd), outside.absent};
+  return {emit_.repeat(outside.ref, scope.crd), outside.absent, outside.levels};
+}
+
+/// A fold's result was joined at an outer loop as a stream; inside a further loop it would have to start anew there.
+Diagnostic TableBuilder::playedAgain(ExprId id, VarId var) const {
+  return {"T0971",
+          {},
+          fmt::format("a computed operand of several levels would have to be repeated along {}: {}",
+                      program_.var(var).name, print(program_, id)),
+          "choose an order with its folded variables inside, or do not fuse it"};
 }
 
 /// Computed in the outermost loops that bind its variables, and repeated from there.
@@ -50,12 +59,14 @@ Result<Bundle> TableBuilder::computeAt(ExprId id, const Scope& scope) {
     case ExprKind::extent: return number(e.value);
     case ExprKind::access: {
       const Walk walk = walkAt(id, scope);
+      if (walk.levels != formatOf(id).levels.size()) return playedAgain(id, scope.var);
       placeValue(id, "values are read at the access's last level");
       return stream(emit_.value(tensorOf(id), walk.ref));
     }
     case ExprKind::where: {
       TK_TRY(Bundle body, valueAt(e.args[1], scope));
       const Walk walk = walkAt(e.args[0], scope);
+      if (walk.levels != formatOf(e.args[0]).levels.size()) return playedAgain(id, scope.var);
       if (!walk.absent) return body;
       placeValue(e.args[0], "not all that is visited is stored there: its entries select");
       const Port stored = emit_.value(onesOf(tensorOf(e.args[0])), walk.ref);
@@ -114,7 +125,7 @@ Port TableBuilder::numberStream(double number, const Scope& scope, const std::ve
   Port one;
   for (size_t i = 1; i < roots.size() && !one.cell; ++i) {
     const Walk walk = walkAt(roots[i], scope);
-    if (walk.absent || !hasAllBound(roots[i], scope)) continue;
+    if (walk.absent || walk.levels != formatOf(roots[i]).levels.size()) continue;
     placeValue(roots[i], "a number for each stored entry");
     one = emit_.value(onesOf(tensorOf(roots[i])), walk.ref);
   }
