@@ -27,6 +27,11 @@ endforeach()
 add_dependencies(cuda_test fake_cuda)
 target_compile_definitions(cuda_test PRIVATE TOKAMAK_FAKE_CUDA="$<TARGET_FILE:fake_cuda>")
 
+# The op sweep of e2e and the tests of tests/gpu on a real GPU: `make gpu-test` runs it, ctest does not.
+file(GLOB gpu_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/gpu/*.cpp ${PROJECT_SOURCE_DIR}/tests/e2e/every_*.cpp)
+add_executable(gpu_test ${gpu_sources} ${PROJECT_SOURCE_DIR}/tests/e2e/sweep.cpp)
+target_link_libraries(gpu_test PRIVATE tokamak_driver tokamak_random_graph GTest::gtest)
+
 # The tree's own rules.
 foreach(rule arrows sizes errors guide)
   add_test(NAME rules.${rule} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/check_${rule}.py)

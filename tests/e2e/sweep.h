@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +28,18 @@ enum class Bound {
   scaled,  // within 8 roundings of the output's largest magnitude: values kept in halves on the way
 };
 
+/// A way to run graphs.
+struct Runner {
+  std::string name;  // for failures
+  std::function<Result<std::vector<Array>>(const Graph&, const std::vector<Array>&, const CompileOptions&)> run;
+  bool onSimt = false;  // slow: for some cases only
+  /// Whether a refusal is known and no failure: the op has no kernels on a device yet.
+  std::function<bool(const Diagnostic&)> excuses = [](const Diagnostic&) { return false; };
+};
+/// Those that all cases are tried with: compiled kernels and the SIMT interpreter, or what a test program puts in their
+/// place.
+std::vector<Runner>& runners();
+
 /// Many small cases that share their inputs, compiled as one graph with an output each: a compilation costs far more
 /// than an op. A failure shows the statement that is wrong, with its attributes and type.
 class Cases {
@@ -44,7 +57,7 @@ class Cases {
   /// Adds a value of the builder as an output.
   void add(Bound bound, ValueId value);
 
-  /// Runs the compiled graph, and if asked the SIMT interpreter, and expects every output within its bound.
+  /// Runs the graph by every runner, the slow ones if asked, and expects every output within its bound.
   void expectRight(bool simt = false, const CompileOptions& options = {});
 
   const TensorType& type(ValueId v) const { return builder.type(v); }
@@ -53,8 +66,12 @@ class Cases {
   Builder builder{"sweep"};
 
  private:
-  void compare(const Graph& graph, const std::vector<Array>& actual, const std::string& who) const;
-  void compareLoose(const Graph& graph, const std::vector<Array>& actual, const std::string& who) const;
+  void expectRight(const Graph& graph, const Runner& runner, const CompileOptions& options) const;
+  /// Outputs of a graph that have these bounds.
+  void compare(const Graph& graph, const std::vector<Bound>& bounds, const std::vector<Array>& actual,
+               const std::string& who) const;
+  void compareLoose(const Graph& graph, const std::vector<Bound>& bounds, const std::vector<Array>& actual,
+                    const std::string& who) const;
 
   std::vector<Array> inputs_;
   std::vector<Bound> bounds_;
