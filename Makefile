@@ -5,12 +5,12 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 CTEST = ctest --output-on-failure --progress -j $(JOBS)
 
-.PHONY: help setup build demo python test bench fuzz golden lint format asan tsan install clean
+.PHONY: help setup build demo python test bench fuzz golden gpu-test gpu-bundle lint format asan tsan install clean
 
 help: ## this text
 	@echo "Tokamak: a tensor program goes in, a few fused kernels come out."
 	@echo
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 	@echo
 	@echo "Start with 'make demo'. The first run installs what is missing (as root) or tells you how to."
 	@echo "Variables: JOBS=$(JOBS) (parallel jobs), FUZZ_SECONDS=$(FUZZ_SECONDS) (per fuzz target), PREFIX=... (for install)."
@@ -47,6 +47,13 @@ golden: setup ## rewrite the golden kernels, then look at 'git diff tests/golden
 	@scripts/build.sh dev golden_test
 	@TOKAMAK_UPDATE_GOLDEN=1 build/dev/bin/golden_test --gtest_brief=1
 	@git --no-pager diff --stat -- tests/golden
+
+gpu-test: setup ## run the tests that need a GPU, on the one of this machine
+	@scripts/build.sh release gpu_test
+	@TOKAMAK_GPU_REQUIRED=1 build/release/bin/gpu_test --gtest_brief=1 $(GPU_TEST_ARGS)
+
+gpu-bundle: setup ## pack those tests and the command line for a machine where nothing can be installed
+	@scripts/gpu_bundle.sh
 
 lint: ## clang-format, clang-tidy on changed files, ruff, the tree's own rules
 	@scripts/bootstrap.sh lint
