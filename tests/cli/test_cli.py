@@ -85,6 +85,12 @@ class BadInput(Case):
         self.assertIn("--dims N=", self.refused("T0804", "run", gelu, "--random", 0))
         self.refused("T0806", "run", gelu, "--random", 0, "--dims", "N=1000000000000000")
 
+    def test_a_dimension_that_only_a_product_shows(self) -> None:
+        program = b"graph @a(%x: f32[M], %y: f32[M*N]) { %0 = neg %y : f32[M*N] return %0 }"
+        for device in ("cpu", "interp"):
+            text = self.ok("run", "-", "--device", device, "--random", 1, "--dims", "M=3,N=2", stdin=program)
+            self.assertIn("f32[6]", text)
+
     def test_inputs(self) -> None:
         gelu = EXAMPLES / "gelu.tk"
         self.assertIn("--input x=", self.refused("T0807", "run", gelu))

@@ -43,19 +43,21 @@ Result<Measurement> measure(const Graph& graph, const Inputs& inputs, const Opti
   out.kernels = compiled.explanation.ledger.regions.size();
   double written = 0;
   {
-    TK_TRY(const std::vector<runtime::Tensor> results, compiled.executable->run(refs));
+    TK_TRY(const std::vector<runtime::Tensor> results, compiled.executable->run(refs, {.dims = &inputs.dims}));
     for (const runtime::Tensor& tensor : results) written += static_cast<double>(tensor.bytes());
   }
   for (const Array& array : inputs.arrays) out.bytes += static_cast<double>(array.bytes());
   out.read = written < out.bytes / 8;
   out.bytes += written;
-  TK_TRY(const runtime::MemoryReport memory, compiled.executable->memory(refs));
+  TK_TRY(const runtime::MemoryReport memory, compiled.executable->memory(refs, {.dims = &inputs.dims}));
   out.peakBytes = memory.peakBytes;
   progress.update("measuring");
   const bench::Limits limits(engine, std::max<int64_t>(static_cast<int64_t>(out.bytes), 4096));
   std::vector<bench::Contender> contenders;
-  contenders.push_back(
-      {"tokamak", [&] { TK_CHECK(compiled.executable->run(refs).ok(), "a run that worked before failed"); }});
+  contenders.push_back({"tokamak", [&] {
+                          TK_CHECK(compiled.executable->run(refs, {.dims = &inputs.dims}).ok(),
+                                   "a run that worked before failed");
+                        }});
   contenders.push_back({"limit", [&] { out.read ? limits.read() : limits.copy(); }});
   bench::interleave(contenders, options.seconds);
   out.seconds = contenders[0].seconds;

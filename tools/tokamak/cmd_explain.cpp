@@ -37,7 +37,7 @@ Result<> measure(const Graph& graph, const Engine& engine, const Options& option
   std::map<std::string, double> least;
   for (int round = 0; round < 7; ++round) {
     runtime::Profile profile;
-    TK_RETURN_IF_ERROR(compiled.executable->run(refs, {.profile = &profile}));
+    TK_RETURN_IF_ERROR(compiled.executable->run(refs, {.profile = &profile, .dims = &inputs.dims}));
     for (const auto& entry : profile.entries) {
       const auto [it, fresh] = least.emplace(entry.name, static_cast<double>(entry.nanoseconds) / 1e3);
       if (!fresh) it->second = std::min(it->second, static_cast<double>(entry.nanoseconds) / 1e3);

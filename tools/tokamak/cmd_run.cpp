@@ -62,12 +62,12 @@ Result<Run> runCpu(const Graph& graph, const Inputs& inputs, const Options& opti
   out.kernels = compiled.explanation.ledger.regions.size();
   progress.update("running");
   const auto refs = refsOf(inputs.arrays);
-  TK_TRY(const std::vector<runtime::Tensor> results, compiled.executable->run(refs));
+  TK_TRY(const std::vector<runtime::Tensor> results, compiled.executable->run(refs, {.dims = &inputs.dims}));
   for (const runtime::Tensor& tensor : results) out.outputs.push_back(runtime::copyOf(tensor));
   std::vector<double> times;
   for (start = Clock::now(); times.size() < 3 || (times.size() < 15 && millisecondsSince(start) < 200);) {
     const auto begin = Clock::now();
-    TK_RETURN_IF_ERROR(compiled.executable->run(refs));
+    TK_RETURN_IF_ERROR(compiled.executable->run(refs, {.dims = &inputs.dims}));
     times.push_back(millisecondsSince(begin));
   }
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
