@@ -86,6 +86,7 @@ def weights_of(inputs: list[Any]) -> dict[int, torch.Tensor]:
     return {
         i: t for i, t in enumerate(inputs)
         if isinstance(t, torch.Tensor) and getattr(t, "_dynamo_static_input_type", None) and type(t) in PLAIN
+        and not t.is_inference()  # its changes are not counted
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from . import _ext
 from .engine import engine
@@ -87,7 +88,10 @@ def compile_graph(
     """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
     if weights:
-        return Frozen(lambda taken: compile_once(module, inputs, options, kind, taken), weights).compiled
+        frozen = Frozen(lambda taken: compile_once(module, inputs, options, kind, taken), weights)
+        compiled = frozen.compile(weights)
+        compiled.plan.guard(frozen.watch, frozen.changed)
+        return compiled
     return compile_once(module, inputs, options, kind, {})
 
 
@@ -172,26 +176,31 @@ def complain(options: Options, message: str) -> None:
         warn_once(message)
 
 
+def watch_on(weights: dict[int, torch.Tensor]) -> _ext.Watch:
+    with unset_fake_temporarily():  # the first time torch is still tracing
+        return _ext.Watch(weights)
+
+
 class Frozen:
-    """Weights taken as constants. A change compiles the graph anew; what keeps changing becomes an input."""
+    """Weights taken as constants. A change compiles the graph anew; what keeps changing becomes an input.
+
+    The first plan is AOTAutograd's to hold and holds this object, not the other way round: nothing here outlives it.
+    """
 
     def __init__(self, compile: Callable[[dict[int, torch.Tensor]], CompiledGraph], weights: dict[int, torch.Tensor]):
-        self.compile = compile
+        self.compile, self.lock = compile, threading.Lock()
         self.changes = dict.fromkeys(weights, 0)
-        self.lock = threading.Lock()
-        self.take(weights)
-
-    def take(self, weights: dict[int, torch.Tensor]) -> None:
-        self.seen = {i: (t._version, t.data_ptr()) for i, t in weights.items()}
-        self.compiled = self.compile(weights)
-        self.compiled.plan.guard([(i, *seen) for i, seen in self.seen.items()], self.changed)
+        self.watch = watch_on(weights)
+        self.plan: _ext.Plan | None = None  # of the weights as they are since the first change
 
     def changed(self, args: list[Any]) -> Any:
         with self.lock:
-            stale = [i for i, seen in self.seen.items() if (args[i]._version, args[i].data_ptr()) != seen]
+            stale = self.watch.changed(args)
             for i in stale:
                 self.changes[i] += 1
-            if stale:
-                self.take({i: args[i] for i in self.seen if self.changes[i] < CHANGES})
-            plan = self.compiled.plan
+            if stale or self.plan is None:
+                taken = {i: args[i] for i, n in self.changes.items() if n < CHANGES and not args[i].is_inference()}
+                watch = watch_on(taken)
+                self.plan, self.watch = self.compile(taken).plan, watch
+            plan = self.plan
         return plan(args)

@@ -1,5 +1,6 @@
 """The back end as a whole: options, calls between segments, freezing, mutation, failures, explanations."""
 
+import gc
 import threading
 
 import pytest
@@ -135,6 +136,51 @@ def test_frozen_weights_are_noticed_when_they_change():
         torch.testing.assert_close(frozen(x), net(x))
         net.linear.weight.data = torch.randn(8, 16)
         torch.testing.assert_close(frozen(x), net(x))
+
+
+def test_changes_of_frozen_weights_that_torch_does_not_count_are_noticed():
+    net, x = Net().eval(), torch.randn(4, 16)
+    frozen = compile(net, freeze=True)
+    with torch.no_grad():
+        torch.testing.assert_close(frozen(x), net(x))
+        net.linear.weight.data.mul_(2)
+        torch.testing.assert_close(frozen(x), net(x))
+        net.norm.bias.detach().numpy()[:] += 1
+        torch.testing.assert_close(frozen(x), net(x))
+
+
+def test_another_weight_at_the_address_of_a_frozen_one_is_noticed():
+    net, x = torch.nn.Linear(64, 64), torch.randn(3, 64)
+    frozen = compile(net, freeze=True)
+    with torch.no_grad():
+        for _ in range(6):
+            torch.testing.assert_close(frozen(x), net(x))
+            del net.weight  # its memory goes to one of the next
+            net.weight = torch.nn.Parameter(torch.nn.init.uniform_(torch.empty(64, 64)))
+
+
+def test_weights_made_in_inference_mode_are_inputs():
+    x = torch.randn(4, 16)
+    with torch.inference_mode():
+        net = Net().eval()
+        frozen = compile(net, freeze=True)
+        for _ in range(2):
+            torch.testing.assert_close(frozen(x), net(x))
+            net.linear.weight.mul_(2)
+
+
+def test_a_frozen_model_is_freed():
+    net, x = Net().eval(), torch.randn(4, 16)
+    with torch.no_grad():
+        frozen = compile(net, freeze=True)
+        frozen(x)
+        net.linear.weight.mul_(2)
+        frozen(x)
+    assert any(type(o) is compiled.Frozen for o in gc.get_objects())
+    del net, frozen
+    torch._dynamo.reset()
+    gc.collect()
+    assert not any(type(o) is compiled.Frozen for o in gc.get_objects())
 
 
 class Counting(torch.nn.Module):

@@ -99,6 +99,7 @@ PyMODINIT_FUNC PyInit__ext() {
     addGraph(module.get());
     addExecutable(module.get());
     addPlan(module.get());
+    addWatch(module.get());
     return module;
   });
 }

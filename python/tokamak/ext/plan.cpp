@@ -11,12 +11,13 @@
 /// flag, bool[], and `order` a message: false raises IndexError. With `axis` at least 0 the input is no data but the
 /// extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n, 0].
 
-/// `plan.guard([(argument, version, address), ...], changed)`: before a call, tensors taken as constants are looked at;
-/// if one has another version or address, `changed(arguments)` answers the call.
+/// `plan.guard(watch, changed)`: before a call, tensors taken as constants are looked at; from the call on that finds
+/// one changed, `changed(arguments)` answers every call.
 
 #include "cuda_segment.h"
 #include "executable.h"
 #include "runtime/executable.h"
+#include "watch.h"
 
 #include <atomic>
 #include <chrono>
@@ -47,20 +48,13 @@ struct Step {
   std::vector<int> drops;
 };
 
-/// An argument whose contents were taken as a constant.
-struct Guard {
-  int value = 0;
-  int64_t version = 0;
-  const void* address = nullptr;
-};
-
 struct PlanData {
   int valueCount = 0, inputCount = 0;
   std::vector<Step> steps;
   std::vector<Ref> outputs;
   std::vector<std::pair<int, Ref>> constants;
   mutable std::unique_ptr<std::atomic<int64_t>> arena = std::make_unique<std::atomic<int64_t>>(0);
-  std::vector<Guard> guards;
+  mutable Ref watch;  // on arguments that were taken as constants; dropped when one has changed
   Ref changed;
   std::vector<int> unread;  // arguments that no step and no output needs
 };
@@ -266,37 +260,31 @@ void runStep(const Step& step, Running& running) {
   for (const int value : step.drops) values[static_cast<size_t>(value)] = Ref();
 }
 
-bool holds(const Guard& guard, PyObject* list) {
-  static PyObject* const name = PyUnicode_InternFromString("_version");
-  PyObject* tensor = PyList_GetItem(list, guard.value);
-  check(tensor != nullptr);
-  const Ref version = owned(PyObject_GetAttr(tensor, name));
-  if (toInt(version.get()) != guard.version) return false;
-  const Borrowed in = borrow(tensor);
-  return static_cast<const std::byte*>(in.tensor.data) + in.tensor.byteOffset == guard.address;
-}
-
 PyObject* guard(PyObject* self, PyObject* args) {
   return guarded([&] {
     PlanData& plan = PlanBox::of(self);
-    PyObject *list = nullptr, *changed = nullptr;
-    check(PyArg_ParseTuple(args, "OO", &list, &changed));
-    for (const Ref& item : itemsOf(list)) {
-      const auto fields = itemsOf(item.get());
-      plan.guards.push_back({static_cast<int>(toInt(fields.at(0).get())), toInt(fields.at(1).get()),
-                             PyLong_AsVoidPtr(fields.at(2).get())});
-    }
+    PyObject *watch = nullptr, *changed = nullptr;
+    check(PyArg_ParseTuple(args, "O!O", types().watch, &watch, &changed));
+    plan.watch = Ref::borrow(watch);
     plan.changed = Ref::borrow(changed);
     return Ref::borrow(Py_None);
   });
+}
+
+/// Whether the constants are still what the arguments hold. Once they are not, the plan never runs again by itself.
+bool holds(const PlanData& plan, PyObject* list) {
+  if (!plan.changed) return true;
+  const Ref watch = plan.watch;  // another thread may drop it meanwhile
+  if (watch && changedArguments(watch.get(), list, false).empty()) return true;
+  plan.watch = Ref();
+  return false;
 }
 
 Ref run(const PlanData& plan, PyObject* list, runtime::Profile* profile) {
   if (!list || !PyList_Check(list) || PyList_Size(list) != plan.inputCount)
     raise(PyExc_TypeError,
           "tokamak: a plan is called with one list of " + std::to_string(plan.inputCount) + " arguments");
-  for (const Guard& taken : plan.guards)
-    if (!holds(taken, list)) return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list, nullptr));
+  if (!holds(plan, list)) return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list, nullptr));
   Running running{itemsOf(list), profile, plan.arena.get()};
   auto& values = running.values;
   check(PyList_SetSlice(list, 0, plan.inputCount, nullptr) == 0);  // the plan alone holds them now
@@ -339,7 +327,7 @@ PyObject* createSlot(PyTypeObject* type, PyObject* args, PyObject*) {
 }
 
 PyMethodDef planMethods[] = {
-    {"guard", guard, METH_VARARGS, "guard([(argument, version, address), ...], changed)"},
+    {"guard", guard, METH_VARARGS, "guard(watch, changed)"},
     {"profile", profile, METH_O, "profile(arguments) -> (results, [(step, nanoseconds, predicted bytes), ...])"},
     {}};
 

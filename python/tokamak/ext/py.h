@@ -101,13 +101,15 @@ struct Boxed {
 /// Heap types of this module, and its exception; filled when the module is made. Python keeps one module a process.
 struct Types {
   PyObject* error = nullptr;
-  PyObject *engine = nullptr, *graph = nullptr, *executable = nullptr, *slot = nullptr, *plan = nullptr;
+  PyObject *engine = nullptr, *graph = nullptr, *executable = nullptr, *slot = nullptr, *plan = nullptr,
+           *watch = nullptr;
 };
 Types& types();
 
 void addGraph(PyObject* module);
 void addExecutable(PyObject* module);
 void addPlan(PyObject* module);
+void addWatch(PyObject* module);
 
 /// Makes a heap type of these slots and puts it into the module.
 PyObject* addType(PyObject* module, PyType_Spec& spec, const char* name);
