@@ -30,20 +30,10 @@ from tokamak.lowering import registry
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .levels import bytes_of, late_levels
 from .segment import HALVES, Segment, Value
-from .tensors import DTYPES, device_of, leaves, served, why_not
+from .tensors import DTYPES, device_of, leaves, plain, served, why_not
+from .views import VIEWS, make_result_views
 
 aten = torch.ops.aten
-VIEWS = {
-    aten.view.default: aten.reshape.default, aten._unsafe_view.default: aten.reshape.default,
-    aten.reshape.default: aten.reshape.default, aten.alias.default: aten.alias.default,
-    aten.detach.default: aten.detach.default, aten.t.default: aten.t.default,
-    **{op: op for op in (
-        aten.permute.default, aten.transpose.int, aten.expand.default, aten.slice.Tensor, aten.select.int,
-        aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default, aten.unsqueeze.default, aten.diagonal.default,
-        aten.as_strided.default, aten.unfold.default, aten.view.dtype)},
-}  # fmt: skip
-"""Ops that give another view of their first argument, and the call that does it whatever the strides are."""
-
 VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys(
     (aten.mm.default, aten.bmm.default, aten.addmm.default), "cuBLAS")}  # fmt: skip
 """Ops that a GPU's own libraries run."""
@@ -439,6 +429,8 @@ class Importer:
     # The end
 
     def output_tree(self, tree: Any) -> list[Any]:
+        if self.name == "inference":  # AOTAutograd makes the views that a forward pass gives
+            make_result_views(self, list(tree))
         return list(plain(torch.fx.map_arg(tuple(tree), self.argument)))
 
 
@@ -447,15 +439,6 @@ def inverse(order: list[int]) -> list[int]:
     for i, axis in enumerate(order):
         out[axis] = i
     return out
-
-
-def plain(tree: Any) -> Any:
-    """FX's immutable containers as Python's own."""
-    if isinstance(tree, (tuple, list)):
-        return type(tree)(map(plain, tree)) if type(tree) is tuple else [plain(t) for t in tree]
-    if isinstance(tree, dict):
-        return {k: plain(v) for k, v in tree.items()}
-    return tree
 
 
 def has_effect(target: Any) -> bool:

@@ -27,6 +27,15 @@ def leaves(tree: Any) -> list[Any]:
     return [x for t in tree for x in leaves(t)] if isinstance(tree, (list, tuple)) else [tree]
 
 
+def plain(tree: Any) -> Any:
+    """FX's immutable containers as Python's own."""
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(map(plain, tree)) if type(tree) is tuple else [plain(t) for t in tree]
+    if isinstance(tree, dict):
+        return {k: plain(v) for k, v in tree.items()}
+    return tree
+
+
 def why_not(tensor: torch.Tensor, device: torch.device) -> None:
     """Raises Unsupported with the reason why kernels on this device cannot read this tensor."""
     if tensor.layout != torch.strided:

@@ -1,0 +1,82 @@
+"""Views: ops that give another look at a tensor's memory, and results of a graph that are views.
+
+Segments compute views as values of their own, which costs nothing where they are read. A result that the caller sees is
+another matter: in eager two views of one tensor share memory, and a view with gaps or repeats has strides that no dense
+tensor has. Such results are made as views of what they are views of, stored once.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx import Node
+
+from tokamak import _ext
+
+from .dims import memory_order
+from .tensors import plain
+
+if TYPE_CHECKING:
+    from .graph import Entry, Importer
+
+aten = torch.ops.aten
+VIEWS = {
+    aten.view.default: aten.reshape.default, aten._unsafe_view.default: aten.reshape.default,
+    aten.reshape.default: aten.reshape.default, aten.alias.default: aten.alias.default,
+    aten.detach.default: aten.detach.default, aten.t.default: aten.t.default,
+    **{op: op for op in (
+        aten.permute.default, aten.transpose.int, aten.expand.default, aten.slice.Tensor, aten.select.int,
+        aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default, aten.unsqueeze.default, aten.diagonal.default,
+        aten.as_strided.default, aten.unfold.default, aten.view.dtype)},
+}  # fmt: skip
+"""Ops that give another view of their first argument, and the call that does it whatever the strides are."""
+
+
+def root_of(node: Node) -> Node:
+    while node.target in VIEWS:
+        node = node.args[0]
+    return node
+
+
+def make_result_views(importer: Importer, results: list[Any]) -> None:
+    """Gives the results that have to be views their places, by calls after the segment that stores their root."""
+    nodes = {n for n in results if isinstance(n, Node) and isinstance(importer.entries[n].fake, torch.Tensor)}
+    readers = collections.Counter(map(root_of, nodes))
+    for node in results:
+        if node not in nodes or node.target not in VIEWS:
+            continue
+        entry, root = importer.entries[node], importer.entries[root_of(node)]
+        computed = root.home is not None and entry.home is not None and entry.base is None and entry.slot is None
+        shared = readers[root_of(node)] > 1 or memory_order(entry.fake) is None
+        if computed and shared and entry.fake.dtype == root.fake.dtype:
+            add_view(importer, node, entry, root)
+
+
+def add_view(importer: Importer, node: Node, entry: Entry, root: Entry) -> None:
+    place = [*entry.fake.shape, *entry.fake.stride(), entry.fake.storage_offset(), root.fake.storage_offset()]
+    if all(isinstance(n, int) for n in place) and memory_order(root.fake) is not None:
+        offset = entry.fake.storage_offset() - root.fake.storage_offset()
+        args = (_ext.Slot(importer.slot_of(root)), list(entry.fake.shape), list(entry.fake.stride()), offset)
+        add_call(importer, entry, torch.as_strided, args, None)
+        return
+    for step in reversed(chain_to(node)):
+        made = importer.entries[step]
+        if made.slot is None:
+            args, kwargs = torch.fx.map_arg((tuple(step.args), dict(step.kwargs)), importer.argument)
+            add_call(importer, made, VIEWS[step.target], plain(args), plain(kwargs) or None)
+
+
+def chain_to(node: Node) -> list[Node]:
+    """The views from this one up to its root, which is left out."""
+    chain = []
+    while node.target in VIEWS:
+        chain.append(node)
+        node = node.args[0]
+    return chain
+
+
+def add_call(importer: Importer, entry: Entry, function: Any, args: tuple, kwargs: dict | None) -> None:
+    entry.slot = importer.new_slot()
+    importer.after.setdefault(entry.level, []).append(("call", function, args, kwargs, entry.slot))

@@ -1,0 +1,57 @@
+"""Results that share memory in eager share it compiled, with the same strides."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+
+def roots(tensors):
+    """For every pair of tensors, whether they share memory."""
+    places = [t.untyped_storage().data_ptr() for t in tensors]
+    return [[a == b for b in places] for a in places]
+
+
+def whole_and_parts(x):
+    z = x * 2
+    return z, z.view(-1), z.t(), z[0], z[:, 1::2], x * 2
+
+
+def halves(x):
+    q, k, v = F.linear(x, torch.ones(12, 6)).relu().chunk(3, -1)
+    return k.unsqueeze(0).transpose(1, 2), v, q + 1
+
+
+def gaps_and_repeats(x):
+    return (x + 1)[:, ::2], x.sum(1, keepdim=True).expand(4, 6), (x - 1).unfold(1, 3, 1), (x * 3).diagonal()
+
+
+def after_a_call(x):
+    z = torch.sort(x)[0] * 2
+    return z, z.t(), torch.sort(z.exp())[0].add(1)[1:]
+
+
+def beside_a_changed_input(x):
+    x.add_(1)
+    z = x.sin()
+    return z[1:], z, x[0]
+
+
+PROGRAMS = [whole_and_parts, halves, gaps_and_repeats, after_a_call, beside_a_changed_input]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_results_share_memory_as_in_eager(program, dynamic):
+    x = torch.randn(4, 6)
+    a, b = x.clone(), x.clone()
+    ours, eager = torch.compile(program, backend="tokamak", dynamic=dynamic)(a), program(b)
+    assert roots([a, *ours]) == roots([b, *eager])
+    for mine, theirs in zip(ours, eager, strict=True):
+        torch.testing.assert_close(mine, theirs)
+        assert mine.stride() == theirs.stride()
+    ours[0].add_(1)
+    eager[0].add_(1)
+    for mine, theirs in zip(ours, eager, strict=True):
+        torch.testing.assert_close(mine, theirs)
