@@ -95,10 +95,18 @@ struct Checker {
     return checkWarp("warpprefix", n.kind, n.a, n.width);
   }
   std::string checkWarp(std::string_view what, BinaryKind kind, ExprId a, int width) const {
+    if (auto wrong = checkGroup(what, a, width); !wrong.empty()) return wrong;
+    return checkFold(what, kind, of(a));
+  }
+  std::string operator()(const WarpShift& n) const {
+    if (of(n.first) != of(n.a)) return fmt::format("warpshift of {} with {} first", of(n.a).str(), of(n.first).str());
+    if (auto wrong = noHalf("warpshift", of(n.a)); !wrong.empty()) return wrong;
+    return checkGroup("warpshift", n.a, n.width);
+  }
+  std::string checkGroup(std::string_view what, ExprId a, int width) const {
     if (of(a).lanes != 1) return fmt::format("{} of {}: it takes a scalar", what, of(a).str());
     if (width < 2 || width > kWarpSize || !std::has_single_bit(static_cast<unsigned>(width)))
       return fmt::format("{} over {} threads: 2, 4, 8, 16 or 32 can be", what, width);
-    if (auto wrong = checkFold(what, kind, of(a)); !wrong.empty()) return wrong;
     return has(of(a), what);
   }
   std::string operator()(const Extract& n) const {

@@ -120,7 +120,7 @@ struct Prefix {
 /// threads that this one is in; every one of them gets the result. Neighbours at distance width/2 are joined first,
 /// then width/4, ... 1, so that the bits are the same on every machine.
 ///
-/// Both kinds of warp operation are the whole value of a `let`, `var` or assignment, in blocks whose threads are a
+/// All kinds of warp operation are the whole value of a `let`, `var` or assignment, in blocks whose threads are a
 /// multiple of 32, and all 32 threads of the warp reach them together. They order no memory accesses.
 struct WarpFold {
   BinaryKind kind;
@@ -138,6 +138,13 @@ struct WarpPrefix {
   bool operator==(const WarpPrefix&) const = default;
 };
 
+/// `warpshift(x, 0.0, 32)`: x of the thread before this one in its group; the first thread of the group gets `first`.
+struct WarpShift {
+  ExprId a, first;
+  int width = 32;
+  bool operator==(const WarpShift&) const = default;
+};
+
 /// `extract(x, 3)`: one lane, a scalar.
 struct Extract {
   ExprId a;
@@ -153,7 +160,7 @@ struct Philox {
 };
 
 using ExprNode = std::variant<Imm, Symbol, Var, Un, Bin, Sel, Convert, Load, Splat, Ramp, Fold, Prefix, WarpFold,
-                              WarpPrefix, Extract, Philox>;
+                              WarpPrefix, WarpShift, Extract, Philox>;
 
 struct Expr {
   ExprNode node;

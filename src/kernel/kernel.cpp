@@ -34,6 +34,7 @@ struct NodeHash {
   uint64_t operator()(const Prefix& n) const { return mix(n.kind, n.a); }
   uint64_t operator()(const WarpFold& n) const { return hashMix(mix(n.kind, n.a), static_cast<uint64_t>(n.width)); }
   uint64_t operator()(const WarpPrefix& n) const { return hashMix(mix(n.kind, n.a), static_cast<uint64_t>(n.width)); }
+  uint64_t operator()(const WarpShift& n) const { return hashMix(mix(n.a, n.first), static_cast<uint64_t>(n.width)); }
   uint64_t operator()(const Extract& n) const { return hashMix(n.a.index, static_cast<uint64_t>(n.lane)); }
   uint64_t operator()(const Philox& n) const { return mix(n.seed, n.offset, n.index); }
 

@@ -15,18 +15,19 @@ Overload(F...) -> Overload<F...>;
 /// expressions that use them, so their ids are smaller.
 template <class F>
 void forEachOperand(const ExprNode& node, F&& f) {
-  std::visit(Overload{[](const Imm&) {}, [](const Symbol&) {}, [](const Var&) {}, [&](const Un& n) { f(n.a); },
-                      [&](const Bin& n) { f(n.a), f(n.b); }, [&](const Sel& n) { f(n.condition), f(n.a), f(n.b); },
-                      [&](const Convert& n) { f(n.a); },
-                      [&](const Load& n) {
-                        f(n.index);
-                        if (n.mask) f(n.mask);
-                      },
-                      [&](const Splat& n) { f(n.a); }, [&](const Ramp& n) { f(n.base); },
-                      [&](const Fold& n) { f(n.a); }, [&](const Prefix& n) { f(n.a); },
-                      [&](const WarpFold& n) { f(n.a); }, [&](const WarpPrefix& n) { f(n.a); },
-                      [&](const Extract& n) { f(n.a); }, [&](const Philox& n) { f(n.seed), f(n.offset), f(n.index); }},
-             node);
+  std::visit(
+      Overload{[](const Imm&) {}, [](const Symbol&) {}, [](const Var&) {}, [&](const Un& n) { f(n.a); },
+               [&](const Bin& n) { f(n.a), f(n.b); }, [&](const Sel& n) { f(n.condition), f(n.a), f(n.b); },
+               [&](const Convert& n) { f(n.a); },
+               [&](const Load& n) {
+                 f(n.index);
+                 if (n.mask) f(n.mask);
+               },
+               [&](const Splat& n) { f(n.a); }, [&](const Ramp& n) { f(n.base); }, [&](const Fold& n) { f(n.a); },
+               [&](const Prefix& n) { f(n.a); }, [&](const WarpFold& n) { f(n.a); },
+               [&](const WarpPrefix& n) { f(n.a); }, [&](const WarpShift& n) { f(n.a), f(n.first); },
+               [&](const Extract& n) { f(n.a); }, [&](const Philox& n) { f(n.seed), f(n.offset), f(n.index); }},
+      node);
 }
 
 /// Calls `f` on every expression a statement evaluates itself (those of the statements within it are not its own).

@@ -259,6 +259,7 @@ Result<Parser::Operand> Parser::call(Wanted wanted) {
   if (at.text == "select") return select(at);
   if (at.text == "fold" || at.text == "prefix") return foldOrPrefix(at, at.text == "fold");
   if (at.text == "warpfold" || at.text == "warpprefix") return overWarp(at, at.text == "warpfold");
+  if (at.text == "warpshift") return shift(at);
   if (at.text == "extract") return extract(at);
   if (at.text == "philox") return philox(at);
   if (auto kind = fromName<BinaryKind>(at.text)) return callBinary(at, *kind);
@@ -316,6 +317,18 @@ Result<Parser::Operand> Parser::overWarp(const Token& at, bool isFold) {
   const int width = static_cast<int>(wide);
   return isFold ? made(at, WarpFold{kind, a, width}, kernel_.type(a))
                 : made(at, WarpPrefix{kind, a, width}, kernel_.type(a));
+}
+
+Result<Parser::Operand> Parser::shift(const Token& at) {
+  TK_TRY(const Operand a, comparison({}));
+  TK_RETURN_IF_ERROR(expect(","));
+  TK_TRY(const Operand first, comparison({}));
+  TK_RETURN_IF_ERROR(expect(","));
+  TK_TRY(const int64_t width, integer("a number of threads", 2, kWarpSize));
+  TK_RETURN_IF_ERROR(expect(")"));
+  WarpShift node{{}, {}, static_cast<int>(width)};
+  TK_RETURN_IF_ERROR(matchTypes(a, first, node.a, node.first));
+  return made(at, node, kernel_.type(node.a));
 }
 
 Result<Parser::Operand> Parser::extract(const Token& at) {

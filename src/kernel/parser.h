@@ -75,6 +75,7 @@ class Parser {
   Result<BinaryKind> combiner();
   Result<Operand> foldOrPrefix(const Token& at, bool isFold);
   Result<Operand> overWarp(const Token& at, bool isFold);
+  Result<Operand> shift(const Token& at);
   Result<Operand> extract(const Token& at);
   Result<Operand> philox(const Token& at);
   Result<int> laneCount(Wanted wanted);

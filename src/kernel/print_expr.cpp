@@ -193,6 +193,13 @@ void ExprPrinter::append(std::string& out, ExprId id, Level level, bool typed, s
             append(out, n.a, Level::comparison, false, {});
             out += fmt::format(", {})", n.width);
           },
+          [&](const WarpShift& n) {
+            out += "warpshift(";
+            appendOperand(out, n.a, n.first, Level::comparison);
+            out += ", ";
+            appendOperand(out, n.first, n.a, Level::comparison);
+            out += fmt::format(", {})", n.width);
+          },
           [&](const Extract& n) {
             out += "extract(";
             append(out, n.a, Level::comparison, false, {});

@@ -40,6 +40,7 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
       let f: f16 = load a[t] evict_first
       let w: f32 = warpfold(add, fold(add, h), 8)
       let p: i64 = warpprefix(max, t, 32)
+      let q: f32 = warpshift(w, 0.5, 8)
       var k: i64 = philox(7, n, b_1)
       k = rem(k, 5) + -3
       if and(k >= 2, true) {

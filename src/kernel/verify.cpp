@@ -259,7 +259,8 @@ class Verifier {
   Result<> warpOps(const Stmt& stmt) {
     const auto isWarpOp = [&](ExprId e) {
       const ExprNode& node = kernel_.expr(e).node;
-      return std::holds_alternative<WarpFold>(node) || std::holds_alternative<WarpPrefix>(node);
+      return std::holds_alternative<WarpFold>(node) || std::holds_alternative<WarpPrefix>(node) ||
+             std::holds_alternative<WarpShift>(node);
     };
     const bool binds = std::holds_alternative<Let>(stmt.node) || std::holds_alternative<Declare>(stmt.node) ||
                        std::holds_alternative<Assign>(stmt.node);

@@ -49,6 +49,7 @@ class Writer {
   /// Of `width` neighbouring threads; bound to a name, as they must be. The value itself where `width` is 1.
   ExprId warpFold(BinaryKind kind, ExprId a, int width);
   ExprId warpPrefix(BinaryKind kind, ExprId a, int width);
+  ExprId warpShift(ExprId a, ExprId first, int width);  // `first` where `width` is 1
   ExprId philox(ExprId seed, ExprId offset, ExprId index);
 
   DType bufferType(BufferId b) const { return kernel_.buffer(b).dtype; }

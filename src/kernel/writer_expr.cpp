@@ -181,6 +181,10 @@ ExprId Writer::warpPrefix(BinaryKind kind, ExprId a, int width) {
   return width == 1 ? a : overWarp(WarpPrefix{kind, a, width}, a);
 }
 
+ExprId Writer::warpShift(ExprId a, ExprId first, int width) {
+  return width == 1 ? first : overWarp(WarpShift{a, first, width}, a);
+}
+
 ExprId Writer::philox(ExprId seed, ExprId offset, ExprId index) {
   const ValueType word{DType::i64, 1};
   TK_CHECK(type(seed) == word && type(offset) == word && type(index).dtype == DType::i64,

@@ -33,7 +33,8 @@ Lowering::Lowering(const Graph& g, const Region& r, std::string name, std::share
     if (auto* constant = opAs<Constant>(g, v); constant && constant->data->size() == 1) continue;  // an immediate
     e.bindBuffer(v, addBuffer(v, kernel::Access::in));
   }
-  for (ValueId v : r.outputs) outputBuffers.push_back(addBuffer(v, kernel::Access::out));
+  for (ValueId v : r.outputs)
+    outputBuffers.push_back(addBuffer(v, memory_->updates ? kernel::Access::inout : kernel::Access::out));
 }
 
 BufferId Lowering::scratch(std::string name, DType dtype, Dim size) {

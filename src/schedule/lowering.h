@@ -48,6 +48,7 @@ struct Scheduled {
 struct RegionMemory {
   std::vector<Scratch> scratch;
   std::unordered_map<uint32_t, int> holds;  // value -> scratch
+  bool updates = false;                     // this launch goes on with outputs that an earlier one has written
 
   int add(std::string name, DType dtype, Dim size);
 };

@@ -5,106 +5,11 @@
 #include <algorithm>
 
 #include "fusion/cost.h"
-#include "schedule/identity.h"
+#include "schedule/scan_runner.h"
 
 namespace tokamak::schedule {
 
 using kernel::Binding;
-
-namespace {
-
-BinaryKind combinerOf(ScanKind kind) {
-  switch (kind) {
-    case ScanKind::sum: return BinaryKind::add;
-    case ScanKind::prod: return BinaryKind::mul;
-    case ScanKind::max:
-    case ScanKind::argmax: return BinaryKind::max;
-    case ScanKind::min:
-    case ScanKind::argmin: return BinaryKind::min;
-  }
-  return BinaryKind::add;
-}
-bool isArg(ScanKind kind) { return kind == ScanKind::argmax || kind == ScanKind::argmin; }
-
-std::vector<ValueId> scansOf(const Graph& graph, const Region& region) {
-  std::vector<ValueId> out;
-  for (ValueId v : region.nodes)
-    if (opAs<Scan>(graph, v)) out.push_back(v);
-  return out;
-}
-
-/// The state of one scan as it runs: what has been folded so far, a scalar or a lane each.
-struct Carry {
-  kernel::VarId value, where;
-};
-
-class Runner {
- public:
-  Runner(Lowering& l, int lanes) : l_(l), w_(l.w) {
-    for (ValueId v : scansOf(l.graph, l.region)) {
-      const auto& op = std::get<Scan>(l.graph.node(v).op);
-      const DType type = accumulator(v);
-      Carry carry{w_.declare("carry", w_.imm(identityOf(combinerOf(op.kind), type), type, lanes)), {}};
-      if (isArg(op.kind)) carry.where = w_.declare("where", w_.imm(Scalar::of(int64_t{0}), DType::i64, lanes));
-      carries_.push_back({v, carry});
-    }
-  }
-
-  DType accumulator(ValueId v) const {
-    const DType from = l_.graph.type(l_.graph.node(v).operands[0]).dtype;
-    const auto kind = std::get<Scan>(l_.graph.node(v).op).kind;
-    const bool adds = kind == ScanKind::sum || kind == ScanKind::prod;
-    return adds && !isFloat(from) ? DType::i64 : computeType(from);
-  }
-
-  /// One step: every lane carries its own column (or there is one lane).
-  void stepLanes(const At& at, ExprId position) {
-    for (auto& [v, carry] : carries_) {
-      const auto& op = std::get<Scan>(l_.graph.node(v).op);
-      const ExprId x = w_.splat(w_.convert(l_.e.value(l_.graph.node(v).operands[0], at), accumulator(v)), at.lanes);
-      const ExprId old = w_.get(carry.value);
-      if (isArg(op.kind)) {
-        // The latest of equals wins; a NaN wins over all but stays where a later NaN comes.
-        ExprId wins = w_.binary(op.kind == ScanKind::argmax ? BinaryKind::ge : BinaryKind::le, x, old);
-        if (isFloat(w_.type(x).dtype)) wins = w_.binary(BinaryKind::bit_or, wins, w_.binary(BinaryKind::ne, x, x));
-        wins = w_.let("wins", wins);
-        w_.assign(carry.value, w_.select(wins, x, old));
-        w_.assign(carry.where, w_.select(wins, w_.splat(position, at.lanes), w_.get(carry.where)));
-        bindNow(v, w_.get(carry.where));
-        continue;
-      }
-      const ExprId next = w_.let("run", w_.binary(combinerOf(op.kind), old, x));
-      w_.assign(carry.value, next);
-      bindNow(v, next);
-    }
-  }
-
-  /// One vector along the scanned axis: a prefix over the lanes, on top of the scalar carried so far.
-  void stepAlong(const At& at) {
-    for (auto& [v, carry] : carries_) {
-      const auto kind = combinerOf(std::get<Scan>(l_.graph.node(v).op).kind);
-      const DType type = accumulator(v);
-      ExprId x = w_.splat(w_.convert(l_.e.value(l_.graph.node(v).operands[0], at), type), at.lanes);
-      if (at.tail) x = w_.select(at.tail, x, w_.imm(identityOf(kind, type), type, at.lanes));
-      const ExprId next = w_.let("run", w_.binary(kind, w_.prefix(kind, x), w_.splat(w_.get(carry.value), at.lanes)));
-      w_.assign(carry.value, w_.extract(next, at.lanes - 1));
-      bindNow(v, next);
-    }
-  }
-
- private:
-  void bindNow(ValueId v, ExprId result) {
-    result = w_.convert(result, computeType(l_.graph.type(v).dtype));
-    const ExprId held = w_.let("s", result);
-    l_.e.bind(v, [held](const At&) { return held; });
-  }
-
-  Lowering& l_;
-  Writer& w_;
-  std::vector<std::pair<ValueId, Carry>> carries_;
-};
-
-}  // namespace
 
 std::string RunningFold::Plan::str() const { return fmt::format("{} lanes", lanes); }
 
@@ -164,7 +69,7 @@ Scheduled RunningFold::lower(const Graph& graph, const Region& region, const Pla
         auto storeAll = [&](const At& at) {
           for (ValueId v : region.outputs) l.store(v, at);
         };
-        auto walk = [&](Runner& run, At at) {
+        auto walk = [&](ScanRunner& run, At at) {
           l.e.loop("k", w.i64(0), w.dim(length), 1, Binding::serial, [&](ExprId k) {
             const ExprId position = reverse ? w.let("k", w.sub(w.sub(w.dim(length), w.i64(1)), k)) : k;
             index[axis] = {position, 0, 1, {}};
@@ -180,14 +85,14 @@ Scheduled RunningFold::lower(const Graph& graph, const Region& region, const Pla
           overVectors(l.e, {plan.lanes, plan.lanes, Binding::serial, 1}, begin, plan.lanes, end,
                       [&](const Index& j, const At& lanes) {
                         index[last - 1] = j;
-                        Runner run(l, lanes.lanes);
+                        ScanRunner run(l, lanes.lanes);
                         walk(run, lanes);
                       });
         } else if (plan.lanes == 1) {
-          Runner run(l, 1);
+          ScanRunner run(l, 1);
           walk(run, At{{}, 1, {}, {}});
         } else {
-          Runner run(l, 1);
+          ScanRunner run(l, 1);
           overVectors(l.e, {plan.lanes, plan.lanes, Binding::serial, 1}, 0, length,
                       [&](const Index& j, const At& lanes) {
                         At at = lanes;

@@ -10,7 +10,7 @@ namespace tokamak::schedule {
 
 using kernel::Binding;
 
-static ExprId combine(Writer& w, ScatterKind kind, ExprId old, ExprId x) {
+ExprId combined(Writer& w, ScatterKind kind, ExprId old, ExprId x) {
   switch (kind) {
     case ScatterKind::set: return x;
     case ScatterKind::add: return w.binary(BinaryKind::add, old, x);
@@ -53,7 +53,7 @@ Scheduled ScatterUpdates::lower(const Graph& graph, const Region& region, const 
     const ExprId index = w.convert(l.e.value(where, at), DType::i64);
     const ExprId hit = w.binary(BinaryKind::bit_or, w.binary(BinaryKind::eq, index, w.i64(0)),
                                 w.binary(BinaryKind::eq, index, w.i64(-1)));
-    l.e.storeFlat(result, Index{w.i64(0), 0, 0, {}}, at, w.select(hit, combine(w, op.kind, old, x), old), dtype);
+    l.e.storeFlat(result, Index{w.i64(0), 0, 0, {}}, at, w.select(hit, combined(w, op.kind, old, x), old), dtype);
     return std::move(l).finish(std::string(name), plan.str());
   }
   const VectorLoop vectors{plan.lanes, plan.lanes, Binding::serial, 1};
@@ -104,7 +104,7 @@ Scheduled ScatterUpdates::lower(const Graph& graph, const Region& region, const 
         there.mask = w.both(at.mask, inside);
         const Index flat = l.e.flatten(shape, there);
         const ExprId old = op.kind == ScatterKind::set ? ExprId{} : l.e.loadFlat(result, flat, there, dtype);
-        l.e.storeFlat(result, flat, there, combine(w, op.kind, old, x), dtype);
+        l.e.storeFlat(result, flat, there, combined(w, op.kind, old, x), dtype);
       });
     };
     if (!across) return update(At{{}, 1, {}, {}});

@@ -4,6 +4,9 @@
 
 namespace tokamak::schedule {
 
+/// What becomes of an element that an update meets.
+ExprId combined(Writer& w, ScatterKind kind, ExprId old, ExprId x);
+
 /// A copy of the first operand, then the updates in the order of the index along the scattered axis. Points that differ
 /// in another axis never meet, so those axes run in parallel and across lanes, and the result never depends on timing.
 struct ScatterUpdates {

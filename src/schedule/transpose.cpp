@@ -6,8 +6,7 @@ namespace tokamak::schedule {
 
 using kernel::Binding;
 
-/// The group of axes along which a load is contiguous; groups.size() if none.
-static size_t contiguousGroup(const Access& access, const std::vector<LoopAxis>& groups) {
+size_t contiguousGroup(const Access& access, const std::vector<LoopAxis>& groups) {
   for (size_t g = 0; g < groups.size(); ++g)
     if (access.stride[groups[g].last].is(1) && !access.opaque[groups[g].last]) return g;
   return groups.size();

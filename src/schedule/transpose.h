@@ -4,6 +4,9 @@
 
 namespace tokamak::schedule {
 
+/// The group of axes along which a load is contiguous; groups.size() if none.
+size_t contiguousGroup(const Access& access, const std::vector<LoopAxis>& groups);
+
 /// Loads that lie across the vectors: not contiguous along the last group of axes, contiguous along another, and met at
 /// one place only. Indices into accesses.loads.
 std::vector<size_t> acrossLoads(const AccessMap& accesses, const std::vector<LoopAxis>& groups);

@@ -25,11 +25,17 @@ Engine goldenEngine() {
   return engine;
 }
 
-/// Every kernel of a program, under the ledger's line for it.
-std::string kernelsOf(const fs::path& program) {
+constexpr std::string_view kGpu = "gpu_";
+
+/// Every kernel of an example, under the ledger's line for it; for a GPU where the name says so: `gpu_softmax`.
+std::string kernelsOf(const std::string& name) {
+  const bool gpu = name.starts_with(kGpu);
+  const fs::path program = fs::path(TOKAMAK_SOURCE_DIR) / "examples" / (name.substr(gpu ? kGpu.size() : 0) + ".tk");
   auto graph = parseGraph(readFile(program), program.filename().string());
   if (!graph) return graph.error().str();
-  auto lowered = lower(*graph, goldenEngine(), {.library = false});
+  CompileOptions options{.library = false};
+  if (gpu) options.gpu.emplace();
+  auto lowered = lower(*graph, goldenEngine(), options);
   if (!lowered) return lowered.error().str();
   std::string out;
   for (size_t i = 0; i < lowered->kernels.size(); ++i) {
@@ -39,12 +45,12 @@ std::string kernelsOf(const fs::path& program) {
   return out;
 }
 
-/// The kernels of each example stand in tests/golden/NAME.kernels; `make golden` writes them anew.
+/// The kernels of each stand in tests/golden/NAME.kernels; `make golden` writes them anew.
 class Golden : public testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, KernelsAreTheSame) {
   const fs::path root = TOKAMAK_SOURCE_DIR, file = root / "tests/golden" / (GetParam() + ".kernels");
-  const std::string now = kernelsOf(root / "examples" / (GetParam() + ".tk"));
+  const std::string now = kernelsOf(GetParam());
   if (std::getenv("TOKAMAK_UPDATE_GOLDEN")) {
     std::ofstream(file) << now;
     return;
@@ -55,8 +61,7 @@ TEST_P(Golden, KernelsAreTheSame) {
 
 /// What is printed can be read back and is a valid kernel.
 TEST_P(Golden, KernelsParseBack) {
-  const fs::path root = TOKAMAK_SOURCE_DIR;
-  std::istringstream text(kernelsOf(root / "examples" / (GetParam() + ".tk")));
+  std::istringstream text(kernelsOf(GetParam()));
   std::string line, one;
   int kernels = 0;
   while (std::getline(text, line)) {
@@ -74,7 +79,7 @@ TEST_P(Golden, KernelsParseBack) {
 
 INSTANTIATE_TEST_SUITE_P(Examples, Golden,
                          testing::Values("transformer_block", "layer_norm", "softmax", "mlp", "resnet_block",
-                                         "attention"),
+                                         "attention", "gpu_layer_norm", "gpu_softmax", "gpu_transformer_block"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -135,6 +135,7 @@ Text FunctionText::nodeText(ExprId id) {
                [&](const Fold& e) { return foldText(e); }, [&](const Prefix& e) { return prefixText(id, e); },
                [&](const WarpFold& e) { return warpText(id, e.kind, e.a, e.width, false); },
                [&](const WarpPrefix& e) { return warpText(id, e.kind, e.a, e.width, true); },
+               [&](const WarpShift& e) { return shiftText(id, e); },
                [&](const Extract& e) { return kernel_.type(e.a).lanes == 1 ? value(e.a) : lane(e.a, e.lane); },
                [&](const Philox& e) { return philoxText(id, e); }},
       expr.node);
@@ -231,6 +232,18 @@ Text FunctionText::warpText(ExprId id, BinaryKind kind, ExprId a, int width, boo
     line(fmt::format("for (int d = {}; d > 0; d /= 2) {} = {};", width / 2, name,
                      binaryText(snippets_, kind, type.dtype, own, across).text));
   }
+  nesting_[id.index] = 0;
+  remember(id, {own, 0, {}});
+  return own;
+}
+
+Text FunctionText::shiftText(ExprId id, const WarpShift& e) {
+  const Text a = widened(e.a), first = widened(e.first);
+  const std::string name = freshName(), type_name = typeName(snippets_, kernel_.type(e.a).dtype);
+  const Text before = call(fmt::format("{}<{}>", snippets_.use("shuffle_up"), e.width), {a, {"1", Level::atom}});
+  line(fmt::format("{} {} = {};", type_name, name, before.text));
+  line(fmt::format("if ({}() % {} == 0) {} = {};", snippets_.use("lane"), e.width, name, first.text));
+  const Text own{name, Level::atom};
   nesting_[id.index] = 0;
   remember(id, {own, 0, {}});
   return own;

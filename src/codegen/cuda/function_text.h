@@ -62,6 +62,7 @@ class FunctionText {
   Text philoxText(kernel::ExprId id, const kernel::Philox& e);
   Text foldText(const kernel::Fold& e);
   Text prefixText(kernel::ExprId id, const kernel::Prefix& e);
+  Text shiftText(kernel::ExprId id, const kernel::WarpShift& e);
   Text warpText(kernel::ExprId id, BinaryKind kind, kernel::ExprId a, int width, bool prefix);
   Text laneOfRamp(const kernel::Ramp& e, const Text& lane);
   Text integerBinary(kernel::ExprId id, const kernel::Bin& e);

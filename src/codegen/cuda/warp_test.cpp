@@ -21,7 +21,8 @@ constexpr const char* kRowSums =
       let here: boolx8 = splat<8>(row < M)
       let v: f32x8 = cast<f32>(load<8> x[row*256 + fmod(t, 32)*8] mask here aligned evict_last)
       let sum: f32 = warpfold(add, fold(add, v), 32)
-      let so_far: f32 = warpprefix(max, sum, 8)
+      let before: f32 = warpshift(sum, 0.5, 32)
+      let so_far: f32 = warpprefix(max, before, 8)
       if and(row < M, fmod(t, 32) == 0) {
         store y[row] = sum + so_far
       }

@@ -70,6 +70,7 @@ llvm::Value* FunctionEmitter::emitNode(const Expr& expr) {
     llvm::Value* operator()(const Prefix& e) const { return emitPrefix(b, e.kind, dtypeOf(e.a), get(e.a)); }
     llvm::Value* operator()(const WarpFold&) const { return refused(); }
     llvm::Value* operator()(const WarpPrefix&) const { return refused(); }
+    llvm::Value* operator()(const WarpShift&) const { return refused(); }
     static llvm::Value* refused() {
       TK_CHECK(false, "kernels with thread loops are refused before emission");
       return nullptr;

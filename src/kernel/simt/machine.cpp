@@ -93,11 +93,16 @@ void Machine::meet(std::span<Thread> warp, const Inst& inst) {
   const auto width = static_cast<size_t>(inst.step);
   std::vector<Lane> now, next;
   for (Thread& thread : warp) now.push_back(thread.registers[inst.a]);
+  if (inst.meeting == Inst::Meeting::shift) {
+    for (size_t t = 0; t < warp.size(); ++t)
+      warp[t].registers[inst.dst] = t % width == 0 ? warp[t].registers[inst.b] : now[t - 1];
+    return;
+  }
   next = now;
   for (size_t step = 1; step < width; step *= 2, now = next)
     for (size_t t = 0; t < warp.size(); ++t) {
       const size_t fold = t ^ (width / 2 / step);
-      if (!inst.prefix)
+      if (inst.meeting == Inst::Meeting::fold)
         next[t] = join(inst, now[t], now[fold]);
       else if (t % width >= step)
         next[t] = join(inst, now[t - step], now[t]);

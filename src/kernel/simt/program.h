@@ -28,7 +28,7 @@ enum class Op : uint8_t {
   parallel_test,  // as loop_test; every iteration is a thread of its own, all have met when the loop is left
   pick,           // dst = a + step * the thread's place in `axis`; leaves to `target` unless it is < b
   leave_thread,   // the end of a thread loop
-  meet,           // of a warp: `dst` is its fold or prefix of `a` in groups of `step` threads
+  meet,           // of a warp: `dst` is what `meeting` makes of `a` (and b) in groups of `step` threads
   barrier,
   end
 };
@@ -45,7 +45,7 @@ struct Inst {
   uint8_t axis = 0;      // of pick: Binding - block_x
   bool gather = false;   // load and store: an index a lane
   bool aligned = false;  // load and store: the address is a multiple of the lanes' size, 16 bytes at most
-  bool prefix = false;   // of meet
+  enum class Meeting : uint8_t { fold, prefix, shift } meeting = Meeting::fold;
   int lanes = 1;
   uint32_t dst = kNone, a = kNone, b = kNone, c = kNone;
   uint32_t buffer = 0, target = 0, statement = 0;

@@ -228,7 +228,13 @@ class Translator {
                  },
                  [&](const WarpPrefix& n) {
                    inst.op = Op::meet;
-                   operand(n.a), inst.binary = n.kind, inst.step = n.width, inst.prefix = true;
+                   operand(n.a), inst.binary = n.kind, inst.step = n.width;
+                   inst.meeting = Inst::Meeting::prefix;
+                 },
+                 [&](const WarpShift& n) {
+                   inst.op = Op::meet;
+                   operand(n.a), inst.b = place(n.first), inst.step = n.width;
+                   inst.meeting = Inst::Meeting::shift;
                  },
                  [&](const Extract& n) { operand(n.a), inst.step = n.lane; },
                  [&](const Philox& n) { operand(n.seed), inst.b = place(n.offset), inst.c = place(n.index); },

@@ -80,6 +80,20 @@ TEST(SimtWarp, PrefixesRunOverTheThreadsOfAGroup) {
   }
 }
 
+TEST(SimtWarp, ShiftsByOneThread) {
+  std::vector<Array> b = {Array(DType::i64, {32})};
+  expectRuns(R"(kernel @k(out y: i64[32]) {
+    for b in 0..1 block.x {
+      for t in 0..32 thread.x {
+        let before: i64 = warpshift(t, t - 100, 16)
+        store y[t] = before
+      }
+    }
+  })",
+             b);
+  for (int64_t t = 0; t < 32; ++t) EXPECT_EQ(b[0].getInt(t), t % 16 == 0 ? t - 100 : t - 1) << t;
+}
+
 TEST(SimtWarp, WarpsGoTheirOwnWaysBetweenBarriers) {
   std::vector<Array> b = {Array(DType::i64, {96})};
   expectRuns(R"(kernel @k(out y: i64[96]) {

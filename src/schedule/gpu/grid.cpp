@@ -8,11 +8,15 @@ namespace tokamak::schedule::gpu {
 using kernel::Binding;
 
 Dim reachOf(const Lowering& l) {
-  Dim reach = elementCount(l.region.domain);
+  int64_t known = 0;
+  std::vector<Dim> unknown;
   const auto cover = [&](const Dim& d) {
-    const auto a = reach.constant(), b = d.constant();
-    reach = a && b ? Dim(std::max(*a, *b)) : reach == d ? reach : Dim::max(reach, d);
+    if (const auto n = d.constant())
+      known = std::max(known, *n);
+    else if (std::find(unknown.begin(), unknown.end(), d) == unknown.end())
+      unknown.push_back(d);
   };
+  cover(elementCount(l.region.domain));
   for (ValueId v : l.region.inputs) cover(l.graph.type(v).elements());
   for (ValueId v : l.region.outputs) cover(l.graph.type(v).elements());
   for (ValueId v : l.region.nodes) {
@@ -22,6 +26,8 @@ Dim reachOf(const Lowering& l) {
     else
       cover(node.type.elements());
   }
+  Dim reach = known;
+  for (const Dim& d : unknown) reach = Dim::max(reach, d);
   return reach;
 }
 

@@ -6,12 +6,14 @@
 
 #include "fusion/cost.h"
 #include "schedule/pointwise.h"
+#include "schedule/transpose.h"
 
 namespace tokamak::schedule::gpu {
 
 using kernel::Binding;
 
 std::string Pointwise::Plan::str() const {
+  if (tile) return fmt::format("{} threads, tiles {}x{}, {} lanes", threads, tileAcross, tile, lanes);
   return fmt::format("{} threads, {} x {} lanes{}", threads, vectors, lanes, straddles ? " across rows" : "");
 }
 
@@ -19,19 +21,52 @@ Decision Pointwise::accepts(const Graph& graph, const Region& region) const {
   return schedule::Pointwise{}.accepts(graph, region);
 }
 
-static std::vector<LoopAxis> groupsOf(const Graph& graph, const Region& region) {
+namespace {
+
+AccessMap accessesOf(const Graph& graph, const Region& region) {
   std::vector<bool> isLeaf(graph.size(), false);
   for (ValueId v : region.inputs) isLeaf[v.index] = true;
-  return collapse(region.domain,
-                  mapAccesses(graph, region.domain, region.outputs, [&](ValueId v) { return isLeaf[v.index]; }));
+  return mapAccesses(graph, region.domain, region.outputs, [&](ValueId v) { return isLeaf[v.index]; });
 }
+
+constexpr int64_t kTileElements = 4096;
+
+/// Tiles of about 64 x 64, longer one way where the other is short.
+void planTiles(Pointwise::Plan& plan, const Graph& graph, const AccessMap& accesses, const std::vector<size_t>& across,
+               const std::vector<LoopAxis>& groups, const DimBindings& hints) {
+  const auto side = [&](size_t g) {
+    int64_t n = 4;
+    while (n < 64 && static_cast<double>(n) < likely(groups[g].extent, hints)) n *= 2;
+    return n;
+  };
+  const size_t b = contiguousGroup(accesses.loads[across[0]], groups);
+  plan.tile = side(groups.size() - 1);
+  plan.tileAcross = side(b);
+  if (plan.tile < 64)
+    plan.tileAcross = std::min<int64_t>(plan.tileAcross, 64) == 64 ? kTileElements / plan.tile : plan.tileAcross;
+  else if (plan.tileAcross < 64)
+    plan.tile = kTileElements / plan.tileAcross;
+  int64_t bytes = 0;
+  for (size_t i : across) bytes += byteWidth(graph.type(accesses.loads[i].value).dtype);
+  while (plan.tile * plan.tileAcross * bytes > (40 << 10))
+    (plan.tile > plan.tileAcross ? plan.tile : plan.tileAcross) /= 2;
+  plan.lanes = static_cast<int>(std::min<int64_t>(plan.lanes, powerIn(groups.back().extent, plan.lanes)));
+  plan.vectors = 1;
+}
+
+}  // namespace
 
 Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const DimBindings& hints,
                                 const Device& device) const {
   Plan plan;
-  const auto groups = groupsOf(graph, region);
-  if (groups.empty()) return {.threads = 1, .lanes = 1, .vectors = 1, .straddles = false};
+  const AccessMap accesses = accessesOf(graph, region);
+  const auto groups = collapse(region.domain, accesses);
+  if (groups.empty()) return {.threads = 1, .lanes = 1, .vectors = 1};
   plan.lanes = lanesFor(graph, region);
+  if (const auto across = acrossLoads(accesses, groups); !across.empty()) {
+    planTiles(plan, graph, accesses, across, groups, hints);
+    return plan;
+  }
   if (groups.size() > 1) {
     const int64_t fits = powerIn(groups.back().extent, plan.lanes);
     plan.straddles = fits * 2 < plan.lanes;  // half of a full access is as good as all of it
@@ -117,7 +152,12 @@ Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan&
                            std::shared_ptr<RegionMemory> memory) const {
   Lowering l(graph, region, kernelName, std::move(memory));
   Writer& w = l.w;
-  const auto groups = groupsOf(graph, region);
+  const AccessMap accesses = accessesOf(graph, region);
+  const auto groups = collapse(region.domain, accesses);
+  if (plan.tile) {
+    lowerTiles(l, accesses, groups, plan, [&](const std::vector<At>& places) { storeAll(l, places); });
+    return std::move(l).finish("transpose", plan.str());
+  }
   FlatPlaces places(l, groups);
   const Dim total = elementCount(region.domain);
   const auto known = total.constant();

@@ -4,23 +4,20 @@
 
 namespace tokamak::schedule::gpu {
 
-namespace {
-
-/// The part of a region that computes `outputs` from its inputs and from values in `known`.
-Region partOf(const Graph& graph, const Region& region, std::vector<ValueId> outputs, const std::vector<bool>& known) {
+Region partOf(const Graph& graph, const Region& region, const std::vector<ValueId>& roots,
+              const std::vector<bool>& known) {
   Region part = region;
-  part.outputs = std::move(outputs);
   part.inputs.clear();
   part.nodes.clear();
   std::vector<bool> inRegion(graph.size(), false), seen(graph.size(), false);
   for (ValueId v : region.nodes) inRegion[v.index] = true;
-  std::vector<ValueId> work = part.outputs;
+  std::vector<ValueId> work = roots;
   while (!work.empty()) {
     const ValueId v = work.back();
     work.pop_back();
     if (seen[v.index]) continue;
     seen[v.index] = true;
-    if (known[v.index] || !inRegion[v.index]) {
+    if (!inRegion[v.index] || (!known.empty() && known[v.index])) {
       part.inputs.push_back(v);
       continue;
     }
@@ -31,8 +28,6 @@ Region partOf(const Graph& graph, const Region& region, std::vector<ValueId> out
   std::sort(part.inputs.begin(), part.inputs.end());
   return part;
 }
-
-}  // namespace
 
 std::vector<Region> splitSweeps(const Graph& graph, const Region& region, RegionMemory& memory) {
   const Phases phases = planPhases(graph, region, false);
@@ -60,6 +55,7 @@ std::vector<Region> splitSweeps(const Graph& graph, const Region& region, Region
       memory.holds[v.index] = memory.add("r" + std::to_string(v.index), computeType(type.dtype), type.elements());
     }
     Region& part = parts.emplace_back(partOf(graph, region, outputs, known));
+    part.outputs = outputs;
     if (sweep.folds.empty()) part.kind = RegionKind::pointwise, part.folded.clear();
     for (ValueId v : outputs) known[v.index] = true;
   }

@@ -5,6 +5,11 @@
 
 namespace tokamak::schedule::gpu {
 
+/// The part of a region that computes `roots` from its inputs and from values in `known` (by value; none if empty). Its
+/// outputs are still the region's.
+Region partOf(const Graph& graph, const Region& region, const std::vector<ValueId>& roots,
+              const std::vector<bool>& known = {});
+
 /// Cuts a reduce region at its folds: a region a sweep, each with the results it leaves for later ones as outputs, and
 /// at the end a pointwise one if something is stored at full level. Results that only pass between them get scratch in
 /// `memory`.
