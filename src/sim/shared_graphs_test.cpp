@@ -88,5 +88,19 @@ TEST_F(SharedGraphs, ComalAgreesToTheCycle) {
   }
 }
 
+TEST_F(SharedGraphs, ComalWithMemoryAgreesWithinThreeCycles) {
+  for (const auto& one : cycles_) {
+    SCOPED_TRACE(one["case"].get<std::string>());
+    const Case c = load(one["case"]);
+    Options options;
+    options.profile = Profile::comal_hbm;
+    const auto report = simulate(c.graph, viewsOf(c.data), options);
+    ASSERT_TRUE(report) << report.error().str();
+    EXPECT_NEAR(static_cast<double>(report->cycles), one["cycles_memory_on"].get<double>(), 3);
+    EXPECT_EQ(report->tokens, one["tokens"].get<uint64_t>());
+    expectValues(report->outputs, c.expected);
+  }
+}
+
 }  // namespace
 }  // namespace tokamak::sim

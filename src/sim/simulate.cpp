@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "sim/hbm/run.h"
 #include "sparse/stream/run/engine.h"
 #include "sparse/stream/run/run.h"
 
@@ -9,12 +10,12 @@ namespace tokamak::sim {
 
 namespace {
 
-using stream::Engine;
+using stream::Network;
 using stream::Timed;
 
-uint64_t lastClock(const Engine<Timed>& engine) {
+uint64_t lastClock(const Network<Timed>& network) {
   uint64_t last = 0;
-  for (const auto& node : engine.nodes()) last = std::max(last, node->clock().t);
+  for (const auto& node : network.nodes()) last = std::max(last, node->clock().t);
   return last;
 }
 
@@ -24,15 +25,17 @@ Result<Report> simulate(const stream::Graph& graph, const stream::Inputs& inputs
   const auto start = std::chrono::steady_clock::now();
   stream::Graph bound = graph;
   TK_RETURN_IF_ERROR(stream::bindSizes(bound, inputs));
-  Engine<Timed> engine(bound, inputs);
-  TK_RETURN_IF_ERROR(
-      engine.run([&] { return !options.progress || options.progress({engine.tokens(), lastClock(engine)}); }));
+  const bool withMemory = options.profile == Profile::comal_hbm;
+  Network<Timed> network(bound, inputs, Network<Timed>::kChunk,
+                         withMemory ? hbmFactory(inputs) : Network<Timed>::Factory{});
+  const auto pause = [&] { return !options.progress || options.progress({network.tokens(), lastClock(network)}); };
+  TK_RETURN_IF_ERROR(withMemory ? runWithMemory(network, pause) : stream::runNetwork(network, pause));
   Report report;
-  report.cycles = lastClock(engine);
-  report.tokens = engine.tokens();
-  report.peakMemory = engine.bytes();
-  for (const auto& node : engine.nodes()) report.nodes.push_back({node->site().id, node->clock().t, node->steps()});
-  report.outputs = std::move(engine.results());
+  report.cycles = lastClock(network);
+  report.tokens = network.tokens();
+  report.peakMemory = network.bytes();
+  for (const auto& node : network.nodes()) report.nodes.push_back({node->site().id, node->clock().t, node->steps()});
+  report.outputs = std::move(network.results());
   TK_RETURN_IF_ERROR(stream::finishOutputs(bound, report.outputs));
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;

@@ -6,8 +6,8 @@
 
 namespace tokamak::sim {
 
-/// `comal`: the timing of the Comal simulator without its memory model, to the cycle.
-enum class Profile : uint8_t { comal };
+/// `comal`: the timing of the Comal simulator without its memory model, to the cycle. `comal-hbm`: with it.
+enum class Profile : uint8_t { comal, comal_hbm };
 
 struct NodeReport {
   stream::NodeId node;
@@ -42,5 +42,5 @@ Result<Report> simulate(const stream::Graph& graph, const stream::Inputs& inputs
 
 template <>
 struct tokamak::EnumNames<tokamak::sim::Profile> {
-  static constexpr std::array<std::string_view, 1> names = {"comal"};
+  static constexpr std::array<std::string_view, 2> names = {"comal", "comal-hbm"};
 };

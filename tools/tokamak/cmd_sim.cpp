@@ -109,7 +109,7 @@ std::string asTable(const Loaded& loaded, const sim::Report& report, const Check
 
 Result<Outcome> run(const Options& options) {
   const auto profile = fromName<sim::Profile>(options.profile);
-  if (!profile) return Diagnostic{"T0801", {}, fmt::format("there is no profile {}", options.profile), "use comal"};
+  if (!profile) return Diagnostic{"T0801", {}, fmt::format("there is no profile {}", options.profile), "use comal or comal-hbm"};
   TK_TRY(const Loaded loaded, load(options));
   Progress progress("simulating");
   sim::Options simOptions{
@@ -131,7 +131,7 @@ Command addSim(CLI::App& parent) {
   app->footer(kFooter);
   app->add_option("file", options->file, "Stream graph or SAM exchange file")->type_name("FILE")->required();
   app->add_option("--data", options->data, "Folder of the tensors; where FILE is unless told")->type_name("DIR");
-  app->add_option("--profile", options->profile, "Timing: comal")->type_name("NAME");
+  app->add_option("--profile", options->profile, "Timing: comal (no memory model) or comal-hbm")->type_name("NAME");
   app->add_flag("--json", options->json, "One JSON object instead of a table");
   return {app, [options] { return run(*options); }};
 }

@@ -4,7 +4,8 @@
 
 namespace tokamak::stream {
 
-/// A product with a zero factor is zero whatever the other is, as if the zero were absent. Zero divided is zero likewise.
+/// A product with a zero factor is zero whatever the other is, as if the zero were absent. Zero divided is zero
+/// likewise.
 inline double multiply(double a, double b) { return a == 0 || b == 0 ? 0.0 : a * b; }
 
 /// What an operation computes on numbers. Comparisons give 1 or 0. Operations of blocks only are not among them.

@@ -41,6 +41,11 @@ class Channel {
   /// Whether its producer may have to wait for room that only growing gives.
   bool isFull() const { return isTight() && firstUnread() < capacity_ / 2; }
   void grow() { resize(capacity_ * 2); }
+  /// Room for n tokens, whatever the backlog.
+  void reserve(size_t n) {
+    makeRoom();
+    while (capacity_ - tail_ < n) grow();
+  }
 
   size_t capacity() const { return capacity_; }
   size_t backlog() const { return tail_ - firstUnread(); }

@@ -7,9 +7,9 @@ namespace tokamak::stream {
 Result<RunResult> run(const Graph& graph, const Inputs& inputs) {
   Graph bound = graph;
   TK_RETURN_IF_ERROR(bindSizes(bound, inputs));
-  Engine<Untimed> engine(bound, inputs);
-  TK_RETURN_IF_ERROR(engine.run());
-  RunResult result{std::move(engine.results()), engine.tokens()};
+  Network<Untimed> network(bound, inputs);
+  TK_RETURN_IF_ERROR(runNetwork(network));
+  RunResult result{std::move(network.results()), network.tokens()};
   TK_RETURN_IF_ERROR(finishOutputs(bound, result.outputs));
   return result;
 }
