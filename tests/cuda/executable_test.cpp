@@ -5,6 +5,7 @@
 #include "codegen/cuda/emit.h"
 #include "cuda/simt_device.h"
 #include "runtime/cuda/kernel_code.h"
+#include "runtime/cuda/recording.h"
 
 /// Programs of launches on the fake driver: arguments, memory, errors, and what is not launched.
 namespace tokamak::runtime::cuda {
@@ -177,6 +178,37 @@ TEST_F(CudaExecutable, ProfileIsMeasuredByEvents) {
   EXPECT_EQ(profile.entries[1].name, "plus");
   EXPECT_EQ(profile.entries[1].nanoseconds, 500000);
   EXPECT_EQ(profile.entries[1].predictedBytes, 800);
+}
+
+TEST_F(CudaExecutable, ReplaysWhatItRecorded) {
+  Replayer replayer(twoSteps());
+  HostTensor x(40);
+  HostTensor y(40), z(40);
+  const TensorRef in = x.ref(), out = y.ref(), other = z.ref();
+  for (int round = 0; round < 3; ++round) {
+    x.data[7] = static_cast<float>(round);
+    ASSERT_TRUE(replayer.run({&in, 1}, {&out, 1}).ok());
+    EXPECT_EQ(y.data[7], static_cast<float>(2 * round + 1)) << "new contents are seen";
+  }
+  EXPECT_EQ(cuda().count("cuGraphInstantiate"), 1);
+  EXPECT_EQ(cuda().count("cuGraphLaunch"), 3);
+  EXPECT_EQ(cuda().count("cuLaunchKernel"), 2) << "launches are recorded once";
+  ASSERT_TRUE(replayer.run({&in, 1}, {&other, 1}).ok());
+  EXPECT_EQ(z.data[39], 79.f);
+  EXPECT_EQ(cuda().count("cuGraphInstantiate"), 2) << "new addresses are recorded anew";
+}
+
+TEST_F(CudaExecutable, AFailedRecordingEndsItsCapture) {
+  const auto executable = twoSteps();
+  const HostTensor x(40), y(40);
+  const TensorRef in = x.ref(), out = y.ref();
+  cuda().failing["cuLaunchKernel"] = 1;
+  const auto recording = executable->record({&in, 1}, {&out, 1});
+  ASSERT_FALSE(recording.ok());
+  EXPECT_EQ(recording.error().code, "T0611");
+  EXPECT_EQ(cuda().count("cuStreamEndCapture"), 1);
+  EXPECT_EQ(cuda().count("cuStreamDestroy"), 1);
+  EXPECT_EQ(cuda().blocks, 0);
 }
 
 TEST_F(CudaExecutable, RefusesWhatIsNotDense) {

@@ -40,12 +40,14 @@ struct RunOptions {
   const DimBindings* dims = nullptr;     // as runtime::RunOptions has them
 };
 
+class Recording;
+
 /// A program of launches and calls ready to run on one device. Immutable: any number of threads may run it at once,
 /// each call with its own arena.
 ///
 /// Tensors lie on the device; work is put on the caller's stream and the call returns without waiting. What is checked,
 /// and with which codes, is as runtime::Executable has it; CUDA's own failures are T0611, T0612 and name the kernel and
-/// its launch. Inputs are dense (T0615 otherwise: see `densify`).
+/// its launch. Inputs are dense (T0615 otherwise).
 class Executable {
  public:
   static Result<std::shared_ptr<const Executable>> create(Program program, ExecutableOptions options);
@@ -61,6 +63,10 @@ class Executable {
   /// Outputs into the caller's tensors, which have the right dtype and shape and are dense.
   Result<> run(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs,
                const RunOptions& options = {}) const;
+
+  /// The same call as a CUDA graph, for tensors at these addresses; nothing runs yet. No profile is taken.
+  Result<std::shared_ptr<const Recording>> record(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs,
+                                                  const RunOptions& options = {}) const;
 
   Result<std::vector<std::vector<int64_t>>> outputShapes(std::span<const TensorRef> inputs,
                                                          const DimBindings* dims = nullptr) const;

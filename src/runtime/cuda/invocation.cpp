@@ -1,0 +1,182 @@
+#include "runtime/cuda/invocation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/cuda/event_timer.h"
+#include "runtime/overlap.h"
+#include "support/index_limit.h"
+
+namespace tokamak::runtime::cuda {
+
+namespace {
+
+constexpr int64_t kAlign = 256;  // of what is cut from one block
+constexpr size_t kInlineWords = 64;
+constexpr uintptr_t kVariantAlign = 16;
+
+int64_t alignUp(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+bool aligned(const TensorRef& tensor) {
+  return reinterpret_cast<uintptr_t>(tensor.data) % byteWidth(tensor.dtype) == 0;
+}
+
+}  // namespace
+
+Result<> Executable::Invocation::reserve() {
+  bases_.resize(flat_.baseCount());
+  operands_.resize(flat_.operandBases().size());
+  TK_TRY(arena_, block(binding_.memory.peakBytes));
+  bases_[0] = arena_.data();
+  std::copy(state_.constantBases.begin(), state_.constantBases.end(), outputBases() + flat_.outputCount());
+  return Unit{};
+}
+
+Result<> Executable::Invocation::setInputs(std::span<const TensorRef> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool empty = inputs[i].bytes() == 0;
+    if (!empty && !inputs[i].data)
+      return Diagnostic{
+          "T0314", {}, fmt::format("input {} ({}) has no data", i, flat_.input(i).name), "pass its address"};
+    if (!empty && (!inputs[i].contiguous() || !aligned(inputs[i])))
+      return Diagnostic{"T0615",
+                        {},
+                        fmt::format("input {} ({}) is not dense and aligned on the device", i, flat_.input(i).name),
+                        "make it contiguous first"};
+    inputBases()[i] = inputs[i].data;
+  }
+  return Unit{};
+}
+
+Result<> Executable::Invocation::setOutputs(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs) {
+  std::vector<Extent> extents;
+  const auto add = [&](const TensorRef& tensor, int output) {
+    const auto begin = reinterpret_cast<uintptr_t>(tensor.data);
+    if (const int64_t bytes = tensor.bytes(); bytes > 0) extents.push_back({begin, begin + bytes, output});
+  };
+  for (const TensorRef& input : inputs) add(input, -1);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputBases()[i] = aligned(outputs[i]) ? outputs[i].data : nullptr;
+    add(outputs[i], static_cast<int>(i));
+  }
+  clearOverlapping(extents, outputBases());
+  int64_t staged = 0;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!outputBases()[i]) staged += alignUp(binding_.outputBytes[i]);
+  if (staged == 0) return Unit{};
+  TK_TRY(stagedOutputs_, block(staged));
+  auto* at = static_cast<std::byte*>(stagedOutputs_.data());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (binding_.outputBytes[i] == 0 || outputBases()[i]) continue;
+    outputBases()[i] = at;
+    at += alignUp(binding_.outputBytes[i]);
+  }
+  return Unit{};
+}
+
+Result<std::vector<Tensor>> Executable::Invocation::makeOutputs() {
+  std::vector<Tensor> outputs;
+  auto shapes = state_.bound.outputShapes(binding_);
+  for (int i = 0; i < flat_.outputCount(); ++i) {
+    TK_TRY(Block memory, block(binding_.outputBytes[i]));
+    outputBases()[i] = memory.data();
+    outputs.emplace_back(std::move(memory), flat_.output(i).dtype, std::move(shapes[i]));
+  }
+  return outputs;
+}
+
+void Executable::Invocation::placeOperands() {
+  const auto operandBases = flat_.operandBases();
+  for (size_t i = 0; i < operandBases.size(); ++i)
+    operands_[i] = static_cast<std::byte*>(bases_[operandBases[i]]) + binding_.operandOffsets[i];
+}
+
+/// What the addresses and sizes of this call allow the code to take for granted.
+Variant Executable::Invocation::variantOf(const FlatStep& step) const {
+  uintptr_t addresses = 0;
+  for (int i = 0; i < step.operands; ++i)
+    addresses |= reinterpret_cast<uintptr_t>(operands_[static_cast<size_t>(step.firstOperand + i)]);
+  const int64_t* arguments = binding_.arguments.data() + step.firstArgument;
+  int64_t largest = arguments[step.arguments + 7];
+  for (int i = 0; i < step.arguments; ++i) largest = std::max(largest, arguments[i]);
+  return {largest < kNarrowIndexLimit, addresses % kVariantAlign == 0};
+}
+
+Result<> Executable::Invocation::launch(const FlatStep& step, Stream stream) const {
+  std::array<int64_t, kInlineWords> small;
+  std::vector<int64_t> large;
+  const size_t count = static_cast<size_t>(step.operands + step.arguments);
+  int64_t* words = small.data();
+  if (count > small.size()) large.resize(count), words = large.data();
+  for (int i = 0; i < step.operands; ++i)
+    words[i] = reinterpret_cast<int64_t>(operands_[static_cast<size_t>(step.firstOperand + i)]);
+  const int64_t* arguments = binding_.arguments.data() + step.firstArgument;
+  std::copy_n(arguments, step.arguments, words + step.operands);
+  const int64_t* shape = arguments + step.arguments;
+  const LaunchShape launched{{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shape[6]};
+  return step.code->launch(variantOf(step), launched, words, count, stream);
+}
+
+Result<> Executable::Invocation::runStep(size_t number, const FlatStep& step, Stream stream) const {
+  if (step.code) return launch(step, stream);
+  if (!step.call)
+    return Diagnostic{"T0603",
+                      {},
+                      fmt::format("step {} {} is code of the host", number, *step.name),
+                      "this is a fault of the compiler"};
+  const int64_t* arguments = binding_.arguments.data() + step.firstArgument;
+  void* const* operands = operands_.data() + step.firstOperand;
+  return step.call->run({{operands, static_cast<size_t>(step.operands)},
+                         {arguments, static_cast<size_t>(step.arguments)},
+                         static_cast<std::byte*>(operands[step.operands]),
+                         nullptr,
+                         stream});
+}
+
+Result<> Executable::Invocation::prepare() {
+  placeOperands();
+  const auto steps = flat_.steps();
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (steps[i].code && !binding_.skipped[i]) TK_RETURN_IF_ERROR(steps[i].code->prepare(variantOf(steps[i])));
+  return Unit{};
+}
+
+Result<> Executable::Invocation::execute(std::span<const TensorRef> outputs, Stream stream) {
+  placeOperands();
+  const auto steps = flat_.steps();
+  EventTimer timer(*state_.options.device, stream, options_.profile ? steps.size() : 0);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!binding_.skipped[i]) TK_RETURN_IF_ERROR(runStep(i, steps[i], stream));
+    TK_RETURN_IF_ERROR(timer.mark());
+  }
+  TK_RETURN_IF_ERROR(deliver(outputs, stream));
+  if (!options_.profile) return Unit{};
+  TK_TRY(const std::vector<int64_t> times, timer.nanoseconds());
+  for (size_t i = 0; i < steps.size(); ++i)
+    options_.profile->entries.push_back(
+        {*steps[i].name, times[i], binding_.stepBytes[i], static_cast<bool>(binding_.skipped[i])});
+  return Unit{};
+}
+
+Result<> Executable::Invocation::deliver(std::span<const TensorRef> outputs, Stream stream) const {
+  if (!stagedOutputs_) return Unit{};
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputBases()[i] != outputs[i].data && binding_.outputBytes[i] > 0)
+      TK_RETURN_IF_ERROR(
+          state_.driver().check(state_.driver().api.copyOnDevice(reinterpret_cast<Address>(outputs[i].data),
+                                                                 reinterpret_cast<Address>(outputBases()[i]),
+                                                                 static_cast<size_t>(binding_.outputBytes[i]), stream),
+                                fmt::format("output {} to its place", i)));
+  return Unit{};
+}
+
+std::vector<Block> Executable::Invocation::takeMemory() {
+  std::vector<Block> out;
+  out.push_back(std::move(arena_));
+  out.push_back(std::move(stagedOutputs_));
+  return out;
+}
+
+}  // namespace tokamak::runtime::cuda
