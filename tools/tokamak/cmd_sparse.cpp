@@ -83,7 +83,7 @@ Result<Outcome> runRun(const Options& options) {
   const bool affordable = evaluationSteps(timed.compiled.program) <= kAffordable;
   if (options.check || (affordable && !options.noCheck)) {
     const Progress progress("evaluating the dense program");
-    checks = compareWithDense(timed.compiled.program, program.inputs, execution.results);
+    checks = compareWithDense(program.program, timed.compiled, program.inputs, execution.results);
   }
   const bool close = std::all_of(checks.begin(), checks.end(), [](const Comparison& c) { return c.close; });
   nlohmann::ordered_json json = {{"schedule", program.schedule.name},

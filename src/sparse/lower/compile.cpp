@@ -23,6 +23,7 @@ class Compiler {
 
   Result<Compiled> run() {
     TK_RETURN_IF_ERROR(chooseFormats());
+    if (schedule_.algebra) rewrite();
     TK_TRY(const Partition parts, partition(out_.program, schedule_));
     for (size_t r = 0; r < parts.regions.size(); ++r) {
       Region fused = fuseRegion(out_.program, parts.regions[r]);
@@ -37,6 +38,18 @@ class Compiler {
   }
 
  private:
+  void rewrite() {
+    std::map<std::string, double> densities;
+    if (data_)
+      for (const auto& [name, tensor] : *data_) densities[name] = sharesOf(tensor);
+    std::map<std::string, int> groups;
+    for (size_t r = 0; r < schedule_.regions.size(); ++r)
+      for (const std::string& tensor : schedule_.regions[r].tensors) groups[tensor] = static_cast<int>(r);
+    AlgebraResult result = rewriteAlgebra(out_.program, densities, groups);
+    out_.program = std::move(result.program);
+    out_.algebra = std::move(result.ledger);
+  }
+
   Result<> chooseFormats() {
     for (const auto& [name, format] : schedule_.formats) {
       TensorDecl& decl = out_.program.tensors()[out_.program.findTensor(name).index];

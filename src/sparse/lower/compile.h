@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sparse/algebra/algebra.h"
 #include "sparse/cost/estimate.h"
 #include "sparse/einsum/evaluate.h"
 #include "sparse/order/order.h"
@@ -24,6 +25,7 @@ struct CompiledRegion {
 struct Compiled {
   Program program;
   std::vector<CompiledRegion> regions;
+  std::vector<AlgebraStep> algebra;  // how the program was rewritten first
 };
 
 /// Compiles under a schedule. Sizes must be known (`bindSizes`, or written in the program). Where the schedule leaves

@@ -116,4 +116,18 @@ std::vector<Comparison> compareWithDense(const Program& program, const Bindings&
   return out;
 }
 
+std::vector<Comparison> compareWithDense(const Program& written, const Compiled& compiled, const Bindings& inputs,
+                                         const Bindings& results) {
+  if (compiled.algebra.empty()) return compareWithDense(written, inputs, results);
+  Bindings outputs, others;
+  for (const auto& [name, tensor] : results) {
+    const bool output = written.tensor(written.findTensor(name)).role == Role::output;
+    (output ? outputs : others)[name] = tensor;
+  }
+  std::vector<Comparison> out = compareWithDense(written, inputs, outputs);
+  const std::vector<Comparison> more = compareWithDense(compiled.program, inputs, others);
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
 }  // namespace tokamak::sparse

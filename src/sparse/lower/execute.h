@@ -14,14 +14,18 @@ struct Execution {
 /// declares (`inDeclaredFormats`).
 Result<Execution> execute(const Compiled& compiled, const Bindings& inputs);
 
-/// How far results are from the dense evaluation, relative to the largest value of each tensor (and of the inputs, where
-/// that is far larger: what is left when terms cancel is rounding).
+/// How far results are from the dense evaluation, relative to the largest value of each tensor (and of the inputs,
+/// where that is far larger: what is left when terms cancel is rounding).
 struct Comparison {
   std::string tensor;
   double worst = 0;
   bool close = true;
 };
 std::vector<Comparison> compareWithDense(const Program& program, const Bindings& inputs, const Bindings& results);
+
+/// The outputs against the program as written, and everything else against the program as it was rewritten.
+std::vector<Comparison> compareWithDense(const Program& written, const Compiled& compiled, const Bindings& inputs,
+                                         const Bindings& results);
 
 /// What a table reads, by the names it gives: the tensors `from` in the table's formats.
 Bindings tableInputs(const Table& table, const Bindings& from);

@@ -50,7 +50,7 @@ void expectDense(std::string_view text, std::vector<double> densities = {0, 0.3,
       for (const CompiledRegion& region : compiled->regions) shown += print(region.graph);
       const Result<Execution> execution = execute(*compiled, inputs);
       ASSERT_TRUE(execution.ok()) << schedule.name << ": " << execution.error().str() << shown;
-      for (const Comparison& c : compareWithDense(compiled->program, inputs, execution->results))
+      for (const Comparison& c : compareWithDense(program, *compiled, inputs, execution->results))
         EXPECT_TRUE(c.close) << schedule.name << " at density " << density << ": " << c.tensor << " differs by "
                              << c.worst << "\n"
                              << shown;

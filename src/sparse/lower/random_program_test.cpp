@@ -25,7 +25,7 @@ Verdict judge(const RandomCase& c) {
   }
   const Result<Execution> execution = execute(*compiled, c.inputs);
   if (!execution) return {true, execution.error().str()};
-  for (const Comparison& comparison : compareWithDense(compiled->program, c.inputs, execution->results))
+  for (const Comparison& comparison : compareWithDense(c.program, *compiled, c.inputs, execution->results))
     if (!comparison.close) return {true, comparison.tensor + " differs by " + std::to_string(comparison.worst)};
   return {true, ""};
 }

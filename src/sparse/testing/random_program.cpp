@@ -185,6 +185,10 @@ class Generator {
       shape.push_back(p().size(v));
     }
     if (chance(random_, 50)) decl.format = randomFormat(static_cast<int>(shape.size()), shape, random_);
+    if (!decl.format && decl.role == Role::temp && chance(random_, 70)) {
+      decl.declared = false;
+      decl.dtype = DType::f32;
+    }
     const TensorId t = p().addTensor(std::move(decl));
     p().addStatement({t, std::move(vars), value, {}});
   }

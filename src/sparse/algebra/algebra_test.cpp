@@ -1,0 +1,51 @@
+#include "sparse/algebra/algebra.h"
+
+#include <gtest/gtest.h>
+
+namespace tokamak::sparse {
+
+namespace {
+
+std::string rewritten(std::string_view text, const std::map<std::string, double>& densities = {}) {
+  const Result<Program> program = parseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.error().str();
+  const std::string all = print(rewriteAlgebra(*program, densities).program);
+  return all.substr(all.find("\n\n") + 2);
+}
+
+constexpr const char* kGcn =
+    "dim N = 2708, F = 1433, H = 16\ninput A[N, N]: csr\ninput X[N, F]: csr\ninput W[F, H]\ninput b[H]\n"
+    "output Y[N, H]\n";
+
+TEST(Algebra, WeightsBeforeNeighbours) {
+  EXPECT_EQ(rewritten(std::string(kGcn) + "T[i, f] = A[i, k] * X[k, f]\nY[i, h] = relu(T[i, f] * W[f, h] + b[h])",
+                      {{"A", 0.0018}, {"X", 0.0127}}),
+            "T[k, h] = sum(f: X[k, f] * W[f, h])\nY[i, h] = relu(sum(k: A[i, k] * T[k, h]) + b[h])\n");
+}
+
+TEST(Algebra, GoodOrderStays) {
+  const std::string text = "T[i, h] = sum(f: X[i, f] * W[f, h])\nY[i, h] = relu(sum(k: A[i, k] * T[k, h]) + b[h])\n";
+  EXPECT_EQ(rewritten(std::string(kGcn) + text, {{"A", 0.0018}, {"X", 0.0127}}), text);
+}
+
+TEST(Algebra, NestsSumsInOneStatement) {
+  EXPECT_EQ(rewritten(std::string(kGcn) + "Y[i, h] = A[i, k] * X[k, f] * W[f, h]", {{"A", 0.0018}, {"X", 0.0127}}),
+            "Y[i, h] = sum(k: A[i, k] * sum(f: X[k, f] * W[f, h]))\n");
+}
+
+TEST(Algebra, CommonFactors) {
+  EXPECT_EQ(rewritten("dim N = 100\ninput A[N, N]\ninput B[N, N]\ninput C[N, N]\noutput Y[N, N]\n"
+                      "Y[i, j] = A[i, k] * B[k, j] + A[i, k] * C[k, j]"),
+            "Y[i, j] = sum(k: A[i, k] * (B[k, j] + C[k, j]))\n");
+}
+
+TEST(Algebra, TempsOfSeveralUsesAndDeclaredOnesStay) {
+  const std::string twice =
+      "T[i, f] = sum(k: A[i, k] * X[k, f])\nU[i] = sum(f: T[i, f])\n"
+      "Y[i, h] = sum(f: T[i, f] * W[f, h]) * U[i]\n";
+  EXPECT_EQ(rewritten(std::string(kGcn) + twice), twice);
+}
+
+}  // namespace
+
+}  // namespace tokamak::sparse
