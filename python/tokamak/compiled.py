@@ -21,6 +21,7 @@ from . import _ext
 from .engine import engine
 from .importer.graph import Importer, Refusal
 from .options import Options
+from .padded_products import pad_products
 
 log = logging.getLogger("tokamak")
 
@@ -87,6 +88,7 @@ def compile_graph(
 ) -> CompiledGraph:
     """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
+    pad_products(module)
     if weights:
         frozen = Frozen(lambda taken: compile_once(module, inputs, options, kind, taken), weights)
         compiled = frozen.compile(weights)

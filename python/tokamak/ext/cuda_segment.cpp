@@ -45,9 +45,8 @@ Ref tupleOf(std::span<const int64_t> numbers) {
   return out;
 }
 
-Ref emptyTensor(std::span<const int64_t> shape, std::span<const int64_t> strides, DType dtype, int device) {
+Ref emptyTensor(const Ref& sizes, const Ref& steps, DType dtype, int device) {
   const Torch& api = torchApi();
-  const Ref sizes = tupleOf(shape), steps = tupleOf(strides);
   if (api.oneDevice && api.fastEmpty)
     return owned(
         PyObject_CallFunctionObjArgs(api.fastEmpty.get(), sizes.get(), steps.get(), torchType(dtype), nullptr));
@@ -71,7 +70,7 @@ class TorchMemory final : public cuda::Allocator {
   Result<void*> allocate(int64_t bytes, cuda::Stream) override {
     const int64_t shape[] = {bytes}, strides[] = {1};
     try {
-      Ref tensor = emptyTensor(shape, strides, DType::u8, device_);
+      Ref tensor = emptyTensor(tupleOf(shape), tupleOf(strides), DType::u8, device_);
       void* data = borrow(tensor.get()).tensor.data;
       held_[data] = std::move(tensor);
       return data;
@@ -89,8 +88,8 @@ class TorchMemory final : public cuda::Allocator {
   std::unordered_map<void*, Ref> held_;
 };
 
-/// Dense in the executable's order of axes; torch sees them in its own.
-Ref outputTensor(std::span<const int64_t> shape, std::span<const int> order, DType dtype, int device) {
+/// Sizes and strides of a result that is dense in the executable's order of axes, as torch sees them in its own.
+std::pair<Ref, Ref> seenByTorch(std::span<const int64_t> shape, std::span<const int> order) {
   std::vector<int64_t> sizes(shape.size()), strides(shape.size());
   int64_t stride = 1;
   for (size_t i = shape.size(); i-- > 0;) {
@@ -99,22 +98,41 @@ Ref outputTensor(std::span<const int64_t> shape, std::span<const int> order, DTy
     strides[axis] = stride;
     stride *= std::max<int64_t>(1, shape[i]);
   }
-  return emptyTensor(sizes, strides, dtype, device);
+  return {tupleOf(sizes), tupleOf(strides)};
+}
+
+bool sameExtents(std::span<const runtime::TensorRef> refs, const std::vector<int64_t>& before) {
+  size_t at = 0;
+  for (const runtime::TensorRef& ref : refs)
+    for (const int64_t extent : ref.extents())
+      if (at >= before.size() || before[at++] != extent) return false;
+  return at == before.size() && at > 0;
+}
+
+/// `shapes` for these inputs.
+void learn(const cuda::Executable& executable, std::span<const runtime::TensorRef> refs,
+           std::span<const GpuOutput> outputs, GpuShapes& shapes) {
+  shapes = {{}, valueOf(executable.outputShapes(refs)), {}};
+  for (size_t i = 0; i < outputs.size(); ++i)
+    shapes.torchSees.push_back(seenByTorch(shapes.outputs[i], outputs[i].order));
+  for (const runtime::TensorRef& ref : refs)
+    shapes.inputs.insert(shapes.inputs.end(), ref.extents().begin(), ref.extents().end());
 }
 
 }  // namespace
 
 std::vector<Ref> runOnGpu(const cuda::Executable& executable, const Arguments& arguments,
-                          std::span<const GpuOutput> outputs, runtime::Profile* profile) {
+                          std::span<const GpuOutput> outputs, GpuShapes& shapes, runtime::Profile* profile) {
   const int device = executable.device().ordinal();
-  const auto shapes = valueOf(executable.outputShapes(arguments.refs()));
+  if (!sameExtents(arguments.refs(), shapes.inputs)) learn(executable, arguments.refs(), outputs, shapes);
   std::vector<Ref> tensors;
   std::vector<runtime::TensorRef> refs;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    tensors.push_back(outputTensor(shapes[i], outputs[i].order, outputs[i].dtype, device));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [sizes, strides] = shapes.torchSees[i];
+    tensors.push_back(emptyTensor(sizes, strides, outputs[i].dtype, device));
     const Borrowed view = borrow(tensors.back().get());
     refs.push_back({static_cast<std::byte*>(view.tensor.data) + view.tensor.byteOffset, outputs[i].dtype,
-                    static_cast<int>(shapes[i].size()), shapes[i].data(), nullptr});
+                    static_cast<int>(shapes.outputs[i].size()), shapes.outputs[i].data(), nullptr});
   }
   const auto memory = std::make_shared<TorchMemory>(device);
   auto done =

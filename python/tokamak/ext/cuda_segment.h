@@ -13,8 +13,15 @@ struct GpuOutput {
   std::span<const int> order;  // as in `toTorch`
 };
 
+/// What the outputs looked like at the last call, for the next one with inputs of the same sizes.
+struct GpuShapes {
+  std::vector<int64_t> inputs;                 // all their extents
+  std::vector<std::vector<int64_t>> outputs;   // as the executable sees them
+  std::vector<std::pair<Ref, Ref>> torchSees;  // sizes and strides, as tuples
+};
+
 /// Tensors for the outputs, after the work that fills them was put on the stream.
 std::vector<Ref> runOnGpu(const runtime::cuda::Executable& executable, const Arguments& arguments,
-                          std::span<const GpuOutput> outputs, runtime::Profile* profile);
+                          std::span<const GpuOutput> outputs, GpuShapes& shapes, runtime::Profile* profile);
 
 }  // namespace tokamak::python

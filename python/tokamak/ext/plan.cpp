@@ -41,6 +41,7 @@ struct SegmentOutput {
 struct Step {
   std::shared_ptr<const runtime::Executable> executable;
   std::shared_ptr<const runtime::cuda::Executable> onGpu;  // neither: a call
+  mutable GpuShapes shapes;                                // touched while Python's lock is held
   std::vector<SegmentInput> inputs;
   std::vector<SegmentOutput> outputs;
   Ref function, args, kwargs;
@@ -214,7 +215,7 @@ void runGpuSegment(const Step& step, Running& running) {
   for (const SegmentInput& input : step.inputs) arguments.add(input, values[static_cast<size_t>(input.value)].get());
   std::vector<GpuOutput> outputs;
   for (const SegmentOutput& output : step.outputs) outputs.push_back({output.dtype, output.order});
-  auto tensors = runOnGpu(*step.onGpu, arguments, outputs, running.profile);
+  auto tensors = runOnGpu(*step.onGpu, arguments, outputs, step.shapes, running.profile);
   for (size_t i = 0; i < tensors.size(); ++i)
     values[static_cast<size_t>(step.outputs[i].value)] = std::move(tensors[i]);
 }
