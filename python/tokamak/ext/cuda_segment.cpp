@@ -109,30 +109,33 @@ bool sameExtents(std::span<const runtime::TensorRef> refs, const std::vector<int
   return at == before.size() && at > 0;
 }
 
-/// `shapes` for these inputs.
-void learn(const cuda::Executable& executable, std::span<const runtime::TensorRef> refs,
-           std::span<const GpuOutput> outputs, GpuShapes& shapes) {
-  shapes = {{}, valueOf(executable.outputShapes(refs)), {}};
+std::shared_ptr<const GpuShapes> shapesFor(const cuda::Executable& executable, std::span<const runtime::TensorRef> refs,
+                                           std::span<const GpuOutput> outputs) {
+  GpuShapes shapes{{}, valueOf(executable.outputShapes(refs)), {}};
   for (size_t i = 0; i < outputs.size(); ++i)
     shapes.torchSees.push_back(seenByTorch(shapes.outputs[i], outputs[i].order));
   for (const runtime::TensorRef& ref : refs)
     shapes.inputs.insert(shapes.inputs.end(), ref.extents().begin(), ref.extents().end());
+  return std::make_shared<const GpuShapes>(std::move(shapes));
 }
 
 }  // namespace
 
 std::vector<Ref> runOnGpu(const cuda::Executable& executable, const Arguments& arguments,
-                          std::span<const GpuOutput> outputs, GpuShapes& shapes, runtime::Profile* profile) {
+                          std::span<const GpuOutput> outputs, std::shared_ptr<const GpuShapes>& known,
+                          runtime::Profile* profile) {
   const int device = executable.device().ordinal();
-  if (!sameExtents(arguments.refs(), shapes.inputs)) learn(executable, arguments.refs(), outputs, shapes);
+  std::shared_ptr<const GpuShapes> shapes = known;
+  if (!shapes || !sameExtents(arguments.refs(), shapes->inputs))
+    known = shapes = shapesFor(executable, arguments.refs(), outputs);
   std::vector<Ref> tensors;
   std::vector<runtime::TensorRef> refs;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const auto& [sizes, strides] = shapes.torchSees[i];
+    const auto& [sizes, strides] = shapes->torchSees[i];
     tensors.push_back(emptyTensor(sizes, strides, outputs[i].dtype, device));
     const Borrowed view = borrow(tensors.back().get());
     refs.push_back({static_cast<std::byte*>(view.tensor.data) + view.tensor.byteOffset, outputs[i].dtype,
-                    static_cast<int>(shapes.outputs[i].size()), shapes.outputs[i].data(), nullptr});
+                    static_cast<int>(shapes->outputs[i].size()), shapes->outputs[i].data(), nullptr});
   }
   const auto memory = std::make_shared<TorchMemory>(device);
   auto done =

@@ -20,8 +20,10 @@ struct GpuShapes {
   std::vector<std::pair<Ref, Ref>> torchSees;  // sizes and strides, as tuples
 };
 
-/// Tensors for the outputs, after the work that fills them was put on the stream.
+/// Tensors for the outputs, after the work that fills them was put on the stream. `known` is read and replaced; calls
+/// of torch may let other threads of Python in between.
 std::vector<Ref> runOnGpu(const runtime::cuda::Executable& executable, const Arguments& arguments,
-                          std::span<const GpuOutput> outputs, GpuShapes& shapes, runtime::Profile* profile);
+                          std::span<const GpuOutput> outputs, std::shared_ptr<const GpuShapes>& known,
+                          runtime::Profile* profile);
 
 }  // namespace tokamak::python

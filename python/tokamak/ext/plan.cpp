@@ -41,7 +41,7 @@ struct SegmentOutput {
 struct Step {
   std::shared_ptr<const runtime::Executable> executable;
   std::shared_ptr<const runtime::cuda::Executable> onGpu;  // neither: a call
-  mutable GpuShapes shapes;                                // touched while Python's lock is held
+  mutable std::shared_ptr<const GpuShapes> shapes;         // of the last call; touched while Python's lock is held
   std::vector<SegmentInput> inputs;
   std::vector<SegmentOutput> outputs;
   Ref function, args, kwargs;
