@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "driver/explain.h"
-#include "driver/layered_layout.h"
+#include "support/layered_layout.h"
 
 namespace tokamak {
 

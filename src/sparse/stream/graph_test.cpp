@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sparse/stream/builder.h"
+#include "sparse/stream/picture.h"
 
 namespace tokamak::stream {
 namespace {
@@ -107,6 +108,24 @@ TEST(StreamGraph, FaultsNameTheNodeAndThePort) {
   expectFault("  %a = alu exp %b\n  %b = alu exp %a\n", "4:3", "T0946", "depend on its own outputs");
   expectFault("  %r = rout @B\n", "4:8", "T0941", "no block 'rout'");
   expectFault("  %r = root B\n", "4:13", "T0940", "found 'B' where a name with @ should be");
+}
+
+size_t countOf(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(StreamGraph, PicturesHaveEveryNodeAndStream) {
+  const Graph graph = spmm();
+  const std::string dot = drawDot(graph), svg = drawSvg(graph);
+  size_t edges = 0;
+  for (const auto& readers : wiringOf(graph).consumers) edges += readers.size();
+  EXPECT_EQ(countOf(dot, " -> "), edges);
+  EXPECT_EQ(countOf(dot, "[label="), graph.nodes().size());
+  EXPECT_EQ(countOf(svg, "<rect"), graph.nodes().size());
+  EXPECT_EQ(countOf(svg, "<path"), edges);
+  EXPECT_EQ(svg.find("href"), std::string::npos);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "driver/layered_layout.h"
+#include "support/layered_layout.h"
 
 #include <algorithm>
 #include <limits>
