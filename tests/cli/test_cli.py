@@ -50,6 +50,26 @@ class Case(unittest.TestCase):
         return text
 
 
+class Gpu(Case):
+    def test_kernels_for_a_gpu_are_shown_without_one(self) -> None:
+        arguments = ["explain", EXAMPLES / "softmax.tk", "--device", "cuda"]
+        for arch in ["sm_80", "sm_90a"]:
+            text = self.ok(*arguments, "--arch", arch, "--emit", "cuda")
+            self.assertIn('extern "C" __global__ void __launch_bounds__', text)
+            self.assertIn("// grid ", text)
+        self.assertIn("kernel @", self.ok(*arguments, "--arch", "sm_90a", "--kernels"))
+        self.refused("T0523", *arguments, "--arch", "sm_10")
+
+    def test_what_is_missing_is_said(self) -> None:
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("this machine has a GPU")
+        for command in ["run", "bench"]:
+            text = self.refused(
+                "T0610", command, EXAMPLES / "gelu.tk", "--random", 0, "--dims", "N=8", "--device", "cuda"
+            )
+            self.assertIn("libcuda.so.1", text)
+
+
 class Help(Case):
     def test_every_command_teaches_by_example(self) -> None:
         section = self.ok("--help").split("Subcommands:")[1].split("\n\n")[0]

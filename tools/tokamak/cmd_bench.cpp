@@ -7,6 +7,8 @@
 #include "command.h"
 #include "compile_arguments.h"
 #include "console.h"
+#include "cuda_timing.h"
+#include "device.h"
 #include "graph_arguments.h"
 
 namespace tokamak::tool {
@@ -16,11 +18,12 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   tokamak bench gelu.tk --dims N=16777216         median time, GB/s and the fraction of a plain copy
   tokamak bench block.tk --dims S=512 --no-fuse   the same with every op a kernel of its own
+  tokamak bench softmax.tk --dims M=16384,N=4096 --device cuda    in the time of a GPU
 The bytes are those that must move: inputs read once, outputs written once. The copy moves as many, on as many threads,
 in the same run; where outputs are below an eighth of the inputs, it is a read.)";
 
 struct Options {
-  std::string file;
+  std::string file, device = "cpu";
   InputOptions inputs;
   CompileArguments compile;
   double seconds = 1.5;
@@ -65,11 +68,28 @@ Result<Measurement> measure(const Graph& graph, const Inputs& inputs, const Opti
   return out;
 }
 
+/// On a GPU, in the device's own time.
+Result<Measurement> measureCuda(const Graph& graph, const Inputs& inputs, int ordinal, const Options& options) {
+  Progress progress("compiling");
+  const Engine engine(options.compile.engine());
+  TK_TRY(const CompiledCuda compiled, compileCuda(graph, engine, ordinal, options.compile.compile(inputs.dims)));
+  progress.update("measuring");
+  TK_TRY(const CudaTiming timing, timeOnDevice(compiled, inputs.arrays, inputs.dims, options.seconds));
+  Measurement out;
+  out.kernels = compiled.explanation.ledger.regions.size();
+  out.bytes = timing.bytes, out.seconds = timing.seconds, out.limitSeconds = timing.copySeconds;
+  out.peakBytes = timing.peakBytes;
+  return out;
+}
+
 Result<Outcome> run(Options options) {
+  TK_TRY(const DeviceChoice device, parseDevice(options.device));
   TK_TRY(const Graph graph, loadGraph(options.file));
   if (!options.inputs.seed) options.inputs.seed = 0;
   TK_TRY(const Inputs inputs, makeInputs(graph, options.inputs));
-  TK_TRY(const Measurement m, measure(graph, inputs, options));
+  TK_TRY(const Measurement m, device.kind == DeviceChoice::Kind::cuda
+                                  ? measureCuda(graph, inputs, device.ordinal, options)
+                                  : measure(graph, inputs, options));
   const double fraction = m.limitSeconds / m.seconds;
   const std::string limit = m.read ? "read" : "copy";
   if (options.json) {
@@ -96,6 +116,7 @@ Command addBench(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("bench", "Time a graph against a plain copy of its bytes");
   app->footer(kFooter);
   app->add_option("file", options->file, "Graph file; - is standard input")->type_name("FILE.tk")->required();
+  app->add_option("--device", options->device, "cpu, cuda, cuda:1 ...")->type_name("DEVICE")->capture_default_str();
   options->inputs.addTo(*app);
   app->add_option("--seconds", options->seconds, "How long to measure")
       ->check(CLI::Range(0.0, 3600.0))

@@ -5,6 +5,8 @@
 #include "command.h"
 #include "compile_arguments.h"
 #include "console.h"
+#include "device.h"
+#include "driver/compile_cuda.h"
 #include "graph_arguments.h"
 
 namespace tokamak::tool {
@@ -16,14 +18,45 @@ constexpr const char* kFooter = R"(Examples:
   tokamak explain block.tk --dims S=512 --html plan.html  one page with the graph drawn
   tokamak explain block.tk --brief --measure              kernels only, with measured times beside the predicted
   tokamak explain block.tk --kernels                      with the text of every kernel
+  tokamak explain softmax.tk --device cuda --arch sm_90a --emit cuda    CUDA C++, on a machine without a GPU
   tokamak explain block.tk --json | jq .summary)";
 
 struct Options {
-  std::string file, html, svg;
+  std::string file, html, svg, device = "cpu", arch, emit;
   std::vector<std::string> dims;
   CompileArguments compile;
   bool json = false, kernels = false, brief = false, measure = false;
 };
+
+/// The GPU to plan for: the device's own or, for a named architecture, a common one of it; none for the host.
+Result<std::optional<schedule::Gpu>> gpuFor(const Options& options, const Engine& engine) {
+  TK_TRY(const DeviceChoice device, parseDevice(options.device));
+  if (device.kind != DeviceChoice::Kind::cuda) return std::optional<schedule::Gpu>();
+  if (!options.arch.empty()) {
+    TK_TRY(const schedule::Gpu gpu, gpuOfArch(options.arch));
+    return std::optional(gpu);
+  }
+  TK_TRY(const CudaDevice found, engine.cuda->device(device.ordinal));
+  return std::optional(gpuOf(found.device->info()));
+}
+
+/// What each kernel took in one run.
+Result<runtime::Profile> profileOnce(const Graph& graph, const Engine& engine, const Inputs& inputs,
+                                     const Options& options, const CompileOptions& compileOptions) {
+  runtime::Profile profile;
+  TK_TRY(const DeviceChoice device, parseDevice(options.device));
+  if (device.kind == DeviceChoice::Kind::cuda) {
+    TK_TRY(const CompiledCuda compiled, compileCuda(graph, engine, device.ordinal, compileOptions));
+    TK_RETURN_IF_ERROR(runOnDevice(compiled, inputs.arrays, {.dims = &inputs.dims}));
+    TK_RETURN_IF_ERROR(runOnDevice(compiled, inputs.arrays, {.profile = &profile, .dims = &inputs.dims}));
+    return profile;
+  }
+  TK_TRY(const Compiled compiled, compile(graph, engine, compileOptions));
+  const auto refs = refsOf(inputs.arrays);
+  for (int round = 0; round < 7; ++round)
+    TK_RETURN_IF_ERROR(compiled.executable->run(refs, {.profile = &profile, .dims = &inputs.dims}));
+  return profile;
+}
 
 /// Runs on random inputs and notes how long each kernel took: the least of several runs.
 Result<> measure(const Graph& graph, const Engine& engine, const Options& options, Explanation& explanation) {
@@ -32,16 +65,12 @@ Result<> measure(const Graph& graph, const Engine& engine, const Options& option
   inputOptions.seed = 0;
   for (const auto& [name, value] : explanation.dims) inputOptions.dims.push_back(fmt::format("{}={}", name, value));
   TK_TRY(const Inputs inputs, makeInputs(graph, inputOptions));
-  TK_TRY(const Compiled compiled, compile(graph, engine, options.compile.compile(explanation.dims)));
-  const auto refs = refsOf(inputs.arrays);
+  TK_TRY(const runtime::Profile profile,
+         profileOnce(graph, engine, inputs, options, options.compile.compile(explanation.dims)));
   std::map<std::string, double> least;
-  for (int round = 0; round < 7; ++round) {
-    runtime::Profile profile;
-    TK_RETURN_IF_ERROR(compiled.executable->run(refs, {.profile = &profile, .dims = &inputs.dims}));
-    for (const auto& entry : profile.entries) {
-      const auto [it, fresh] = least.emplace(entry.name, static_cast<double>(entry.nanoseconds) / 1e3);
-      if (!fresh) it->second = std::min(it->second, static_cast<double>(entry.nanoseconds) / 1e3);
-    }
+  for (const auto& entry : profile.entries) {
+    const auto [it, fresh] = least.emplace(entry.name, static_cast<double>(entry.nanoseconds) / 1e3);
+    if (!fresh) it->second = std::min(it->second, static_cast<double>(entry.nanoseconds) / 1e3);
   }
   for (LedgerRegion& region : explanation.ledger.regions)
     if (auto it = least.find(region.name); it != least.end()) region.measuredMicroseconds = it->second;
@@ -53,7 +82,14 @@ Result<Outcome> run(const Options& options) {
   TK_TRY(DimBindings dims, dimsOf(graph, options.dims));
   assumeSizes(graph, dims);
   const Engine engine(options.compile.engine());
-  TK_TRY(const Lowered lowered, lower(graph, engine, options.compile.compile(dims)));
+  CompileOptions compileOptions = options.compile.compile(dims);
+  TK_TRY(compileOptions.gpu, gpuFor(options, engine));
+  TK_TRY(const Lowered lowered, lower(graph, engine, compileOptions));
+  if (options.emit == "cuda") {
+    TK_TRY(const std::string text, cudaText(lowered));
+    say(text);
+    return Outcome::done;
+  }
   Explanation explanation = explanationOf(graph, lowered, dims);
   if (options.measure) TK_RETURN_IF_ERROR(measure(graph, engine, options, explanation));
   if (!options.html.empty()) TK_RETURN_IF_ERROR(writeFile(options.html, explainHtml(explanation)));
@@ -77,6 +113,12 @@ Command addExplain(CLI::App& parent) {
       ->type_name("NAME=SIZE,...")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app->add_option("--device", options->device, "Machine to plan for: cpu, cuda, cuda:1 ...")
+      ->type_name("DEVICE")
+      ->capture_default_str();
+  app->add_option("--arch", options->arch, "With --device cuda: plan for this architecture, no GPU needed")
+      ->type_name("sm_90a");
+  app->add_option("--emit", options->emit, "Print the kernels' CUDA C++ instead")->check(CLI::IsMember({"cuda"}));
   app->add_flag("--brief", options->brief, "Summary and kernels only");
   app->add_flag("--kernels", options->kernels, "Include the text of every kernel");
   app->add_flag("--measure", options->measure, "Run on random inputs and show measured times");

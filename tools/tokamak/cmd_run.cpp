@@ -8,6 +8,8 @@
 #include "command.h"
 #include "compile_arguments.h"
 #include "console.h"
+#include "cuda_timing.h"
+#include "device.h"
 #include "graph/interp/evaluate.h"
 #include "graph_arguments.h"
 #include "output_summary.h"
@@ -20,6 +22,7 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   tokamak run gelu.tk --random 0 --dims N=1000000     random input of that size, compiled for this machine
   tokamak run mlp.tk --random 0 --dims M=64 --check   compares with the reference evaluator
+  tokamak run mlp.tk --random 0 --dims M=64 --check --device cuda    the same on a GPU
   tokamak run mlp.tk --input x=x.npy --random 0       %x from a file, the weights random
   tokamak run mlp.tk --random 0 --dims M=64 --output results    writes results/out0.npy, ...)";
 
@@ -73,6 +76,30 @@ Result<Run> runCpu(const Graph& graph, const Inputs& inputs, const Options& opti
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
   out.runMs = times[times.size() / 2];
   return out;
+}
+
+/// The same on a GPU; times are those of the device.
+Result<Run> runCuda(const Graph& graph, const Inputs& inputs, int ordinal, const Options& options) {
+  Progress progress("compiling");
+  Run out;
+  const Engine engine(options.compile.engine());
+  const auto start = Clock::now();
+  TK_TRY(const CompiledCuda compiled, compileCuda(graph, engine, ordinal, options.compile.compile(inputs.dims)));
+  out.compileMs = millisecondsSince(start);
+  out.kernels = compiled.explanation.ledger.regions.size();
+  progress.update("running");
+  TK_TRY(out.outputs, runOnDevice(compiled, inputs.arrays, {.dims = &inputs.dims}));
+  TK_TRY(const CudaTiming timing, timeOnDevice(compiled, inputs.arrays, inputs.dims, 0.2));
+  out.runMs = timing.seconds * 1e3;
+  return out;
+}
+
+Result<Run> runOn(const DeviceChoice& device, const Graph& graph, const Inputs& inputs, const Options& options) {
+  switch (device.kind) {
+    case DeviceChoice::Kind::interp: return runInterpreter(graph, inputs);
+    case DeviceChoice::Kind::cpu: return runCpu(graph, inputs, options);
+    default: return runCuda(graph, inputs, device.ordinal, options);
+  }
 }
 
 Result<std::vector<OutputSummary>> summariseAll(const Graph& graph, const Run& result, const Options& options) {
@@ -131,9 +158,10 @@ void printJson(const Graph& graph, const Options& options, const Inputs& inputs,
 }
 
 Result<Outcome> run(const Options& options) {
+  TK_TRY(const DeviceChoice device, parseDevice(options.device));
   TK_TRY(const Graph graph, loadGraph(options.file));
   TK_TRY(const Inputs inputs, makeInputs(graph, options.inputs));
-  TK_TRY(const Run result, options.device == "interp" ? runInterpreter(graph, inputs) : runCpu(graph, inputs, options));
+  TK_TRY(const Run result, runOn(device, graph, inputs, options));
   TK_TRY(const auto outputs, summariseAll(graph, result, options));
   std::vector<Comparison> comparisons;
   if (options.check) { TK_TRY(comparisons, checkAll(graph, inputs, result)); }
@@ -183,8 +211,9 @@ Command addRun(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("run", "Run a graph and show what comes out");
   app->footer(kFooter);
   app->add_option("file", options->file, "Graph file; - is standard input")->type_name("FILE.tk")->required();
-  app->add_option("--device", options->device, "cpu: compiled kernels; interp: the reference evaluator")
-      ->check(CLI::IsMember({"cpu", "interp"}))
+  app->add_option("--device", options->device,
+                  "cpu, cuda, cuda:1 ...: compiled kernels; interp: the reference evaluator")
+      ->type_name("DEVICE")
       ->capture_default_str();
   options->inputs.addTo(*app);
   app->add_option("--output", options->outputFolder, "Write each output to DIR/outN.npy")->type_name("DIR");

@@ -109,7 +109,8 @@ std::string asTable(const Loaded& loaded, const sim::Report& report, const Check
 
 Result<Outcome> run(const Options& options) {
   const auto profile = fromName<sim::Profile>(options.profile);
-  if (!profile) return Diagnostic{"T0801", {}, fmt::format("there is no profile {}", options.profile), "use comal or comal-hbm"};
+  if (!profile)
+    return Diagnostic{"T0801", {}, fmt::format("there is no profile {}", options.profile), "use comal or comal-hbm"};
   TK_TRY(const Loaded loaded, load(options));
   Progress progress("simulating");
   sim::Options simOptions{

@@ -18,6 +18,7 @@ constexpr int kMaxNesting = 16;  // operations in one line of text
 
 bool FunctionText::isPlain(ExprId id) const {
   const ExprNode& node = kernel_.expr(id).node;
+  if (auto* splat = std::get_if<Splat>(&node)) return isPlain(splat->a);
   return std::holds_alternative<Imm>(node) || std::holds_alternative<Symbol>(node) || std::holds_alternative<Var>(node);
 }
 

@@ -1,0 +1,20 @@
+#include "device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tokamak::tool {
+
+Result<DeviceChoice> parseDevice(const std::string& text) {
+  using Kind = DeviceChoice::Kind;
+  if (text == "interp") return DeviceChoice{Kind::interp, 0};
+  if (text == "cpu") return DeviceChoice{Kind::cpu, 0};
+  if (text == "cuda") return DeviceChoice{Kind::cuda, 0};
+  const std::string number = text.starts_with("cuda:") ? text.substr(5) : "";
+  const bool digits = std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!number.empty() && digits && number.size() < 4) return DeviceChoice{Kind::cuda, std::stoi(number)};
+  return Diagnostic{"T0801", {}, fmt::format("there is no device '{}'", text), "devices are cpu, cuda, cuda:1, ..."};
+}
+
+}  // namespace tokamak::tool
