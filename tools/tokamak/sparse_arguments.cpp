@@ -18,7 +18,7 @@ using namespace tokamak::sparse;
 
 void SparseArguments::addTo(CLI::App& app) {
   app.add_option("file", file, "Sparse program; - is standard input")->type_name("FILE.ein")->required();
-  app.add_option("--schedule", schedule, "A schedule of the file, a file that holds one, unfused or full")
+  app.add_option("--schedule", schedule, "A schedule of the file, a file that holds one, auto, unfused or full")
       ->type_name("NAME|FILE");
   app.add_option("--data", data, "Folder with NAME.mtx, .tns, .npz or .npy for each input")->type_name("DIR");
   app.add_option("--random", seed, "Inputs that have no file are random")->type_name("SEED");
@@ -31,16 +31,17 @@ void SparseArguments::addTo(CLI::App& app) {
 namespace {
 
 Result<Schedule> chooseSchedule(const Source& source, const std::string& wanted) {
-  if (wanted.empty()) return source.schedules.empty() ? unfused() : source.schedules[0];
+  if (wanted.empty()) return source.schedules.empty() ? automatic() : source.schedules[0];
   if (const Schedule* found = source.find(wanted)) return *found;
   if (wanted == "unfused") return unfused();
+  if (wanted == "auto") return automatic();
   if (wanted == "full") return Schedule{.name = "full", .fuse = Schedule::Fuse::all};
   if (std::filesystem::is_regular_file(wanted)) {
     TK_TRY(const std::string text, readFile(wanted));
     TK_TRY(std::vector<Schedule> schedules, parseSchedules(text, source.program, wanted));
     if (!schedules.empty()) return std::move(schedules[0]);
   }
-  std::vector<std::string> names = {"unfused", "full"};
+  std::vector<std::string> names = {"auto", "unfused", "full"};
   for (const Schedule& schedule : source.schedules) names.push_back(schedule.name);
   return Diagnostic{"T0976",
                     {},

@@ -24,13 +24,14 @@ Result<Level> parseLevel(Cursor& cursor) {
   return level;
 }
 
-Result<Format> parseLevels(Cursor& cursor, const Token& open, int rank) {
+Result<Format> parseLevels(Cursor& cursor, const Token& open, int rank, bool loose) {
   Format out;
   do {
     TK_TRY(const Level level, parseLevel(cursor));
     out.levels.push_back(level);
   } while (cursor.take(","));
   TK_RETURN_IF_ERROR(cursor.expect("}", "close the list of levels"));
+  if (loose) return out;
   for (const Level& level : out.levels)
     if (level.axis >= rank)
       return cursor.fail("T0922", open, fmt::format("the tensor has no axis {}", level.axis), "axes count from 0");
@@ -42,9 +43,9 @@ Result<Format> parseLevels(Cursor& cursor, const Token& open, int rank) {
 
 }  // namespace
 
-Result<Format> parseFormat(Cursor& cursor, int rank) {
+Result<Format> parseFormat(Cursor& cursor, int rank, bool loose) {
   const Token name = cursor.peek();
-  if (cursor.take("{")) return parseLevels(cursor, name, rank);
+  if (cursor.take("{")) return parseLevels(cursor, name, rank, loose);
   TK_RETURN_IF_ERROR(cursor.word("a format", kHint));
   std::vector<int64_t> blocks;
   if (cursor.take("(")) {

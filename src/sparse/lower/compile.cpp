@@ -1,242 +1,76 @@
 #include "sparse/lower/compile.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-
-#include "sparse/lower/to_stream.h"
-#include "sparse/table/split.h"
+#include "sparse/lower/region_compiler.h"
 
 namespace tokamak::sparse {
 
 namespace {
 
-constexpr int kOrdersTried = 24;
-constexpr double kAssumedDensity = 0.1;
-
-class Compiler {
- public:
-  Compiler(Program program, const Schedule& schedule, const Bindings* data) : schedule_(schedule), data_(data) {
-    out_.program = std::move(program);
+Result<> chooseFormats(Program& program, const Schedule& schedule) {
+  for (const auto& [name, format] : schedule.formats) {
+    TensorDecl& decl = program.tensors()[program.findTensor(name).index];
+    if (decl.role == Role::input)
+      return Diagnostic{"T0974", schedule.location, fmt::format("{} is an input: its data have a format", name),
+                        "change its declaration"};
+    decl.format = format;
   }
+  for (TensorDecl& decl : program.tensors())
+    if (!decl.format && decl.role != Role::temp) decl.format = Format::dense(static_cast<int>(decl.dims.size()));
+  return Unit{};
+}
 
-  Result<Compiled> run() {
-    TK_RETURN_IF_ERROR(chooseFormats());
-    if (schedule_.algebra) rewrite();
-    TK_TRY(const Partition parts, partition(out_.program, schedule_));
-    for (size_t r = 0; r < parts.regions.size(); ++r) {
-      Region fused = fuseRegion(out_.program, parts.regions[r]);
-      if (fused.program.statements().empty()) continue;  // nobody needs it
-      TK_TRY(fused, splitBlocks(std::move(fused)));
-      TK_TRY(CompiledRegion region, compileRegion(std::move(fused), parts.schedules[r]));
-      formatsOfResults(region);
-      statisticsOfResults(region);
-      out_.regions.push_back(std::move(region));
-    }
-    return std::move(out_);
-  }
-
- private:
-  void rewrite() {
-    std::map<std::string, double> densities;
-    if (data_)
-      for (const auto& [name, tensor] : *data_) densities[name] = sharesOf(tensor);
-    std::map<std::string, int> groups;
-    for (size_t r = 0; r < schedule_.regions.size(); ++r)
-      for (const std::string& tensor : schedule_.regions[r].tensors) groups[tensor] = static_cast<int>(r);
-    AlgebraResult result = rewriteAlgebra(out_.program, densities, groups);
-    out_.program = std::move(result.program);
-    out_.algebra = std::move(result.ledger);
-  }
-
-  Result<> chooseFormats() {
-    for (const auto& [name, format] : schedule_.formats) {
-      TensorDecl& decl = out_.program.tensors()[out_.program.findTensor(name).index];
-      if (decl.role == Role::input)
-        return Diagnostic{"T0974", schedule_.location, fmt::format("{} is an input: its data have a format", name),
-                          "change its declaration"};
-      decl.format = format;
-    }
-    for (TensorDecl& decl : out_.program.tensors())
-      if (!decl.format && decl.role != Role::temp) decl.format = Format::dense(static_cast<int>(decl.dims.size()));
-    return Unit{};
-  }
-
-  /// Temps without a format are stored as they come: levels in the order of the loops, dense where everything was
-  /// visited, and dense at the top so that rows can be found.
-  void formatsOfResults(const CompiledRegion& region) {
-    for (const Statement& statement : region.region.program.statements()) {
-      const std::string& name = region.region.program.tensor(statement.tensor).name;
-      TensorDecl& decl = out_.program.tensors()[out_.program.findTensor(name).index];
-      if (decl.format) continue;
-      decl.format = region.table.tensor(name)->format;
-      if (!decl.format->levels.empty()) decl.format->levels[0].kind = LevelKind::dense;
-      if (!decl.format->isWellFormed()) decl.format = Format::dense(static_cast<int>(decl.dims.size()));
-    }
-  }
-
-  /// What is known of the tensors that a table reads.
-  std::map<std::string, LevelStatistics> statistics(const Table& table) {
-    std::map<std::string, LevelStatistics> out;
-    for (const TableTensor& tensor : table.tensors)
-      if (tensor.source == TableSource::data || tensor.source == TableSource::ones)
-        out[tensor.name] = statisticsFor(tensor);
-    return out;
-  }
-
-  LevelStatistics statisticsFor(const TableTensor& tensor) {
-    const auto [known, added] = known_.try_emplace(tensor.of);
-    if (added && data_)
-      if (const auto data = data_->find(tensor.of); data != data_->end())
-        known->second = {data->second.format, statisticsOf(data->second), sharesOf(data->second)};
-    if (known->second.format == tensor.format) return known->second.levels;
-    return assumedStatistics(tensor.format, tensor.sizes, tensor.format.isDense() ? 1 : known->second.density);
-  }
-
-  static double sharesOf(const Tensor& tensor) {
-    double size = 1;
-    for (const int64_t extent : tensor.shape) size *= static_cast<double>(extent);
-    return size > 0 ? std::min(1.0, static_cast<double>(tensor.stored()) / size) : 0;
-  }
-
-  /// What a region is expected to write, for the regions that read it.
-  void statisticsOfResults(const CompiledRegion& region) {
-    std::vector<std::vector<StreamEstimate>> streams;
-    estimate(region.table, statistics(region.table), &streams);
-    std::map<std::string, std::vector<double>> written;
-    for (const Cell& cell : region.table.cells())
-      if (cell.kind == CellKind::write) {
-        const Port from = cell.inputs[0];
-        written[cell.tensor].push_back(streams[from.cell.index][static_cast<size_t>(from.index)].elements);
-      }
-    for (const auto& [name, elements] : written) {
-      const TableTensor& result = *region.table.tensor(name);
-      Known known{result.format, {}, 1};
-      double size = 1;
-      for (size_t l = 0; l < result.sizes.size(); ++l) {
-        known.levels.fanout.push_back(elements[l] / std::max(1.0, l == 0 ? 1 : elements[l - 1]));
-        size *= static_cast<double>(std::max<int64_t>(1, result.sizes[l]));
-      }
-      known.density = std::min(1.0, elements.back() / size);
-      known_[name] = std::move(known);
-    }
-  }
-
-  double bytesOf(const Program& program, TensorId id) const {
-    if (data_)
-      if (const auto found = data_->find(program.tensor(id).name); found != data_->end())
-        return static_cast<double>(found->second.bytes());
-    double out = 4;
-    for (const int64_t extent : program.shape(id)) out *= static_cast<double>(std::max<int64_t>(1, extent));
-    return out;
-  }
-
-  Result<CompiledRegion> compileRegion(Region fused, const RegionSchedule* wish) {
-    static const RegionSchedule kNone;
-    if (!wish) wish = &kNone;
-    CompiledRegion out{std::move(fused), {}, {}, {}, {}};
-    out.options.iterate.insert(wish->iterate.begin(), wish->iterate.end());
-    std::optional<Diagnostic> refusal;
-    for (const OrderWish& wished : wishes(out.region, wish->order)) {
-      TK_TRY(const bool built, tryOrders(wished, *wish, out, refusal));
-      if (!built) continue;
-      TK_TRY(out.graph, toStream(out.table));
-      return out;
-    }
-    return placed(*refusal, *wish, out.region);
-  }
-
-  /// First the orders that storage allows; then more and more of the last result's variables outermost, with copies of
-  /// what contradicts that: folds inside are easiest to fuse.
-  static std::vector<OrderWish> wishes(const Region& region, const std::vector<std::string>& order) {
-    std::vector<OrderWish> out = {{order}};
-    if (!order.empty()) return out;
-    OrderWish outer{{}, true};
-    for (const VarId v : region.program.statements().back().vars) {
-      outer.vars.push_back(region.program.var(v).name);
-      out.push_back(outer);
-    }
-    return out;
-  }
-
-  /// Whether an order was found; `refusal` is what the first one could not do.
-  Result<bool> tryOrders(const OrderWish& wished, const RegionSchedule& wish, CompiledRegion& out,
-                         std::optional<Diagnostic>& refusal) {
-    const Region& region = out.region;
-    const auto bytes = [&](TensorId t) { return bytesOf(region.program, t); };
-    const Result<OrderProblem> problem = orderProblem(region, wished, bytes);
-    if (!problem) return placed(problem.error(), wish, region);
-    TK_RETURN_IF_ERROR(lanes(region.program, *problem, wish, out.options));
-    int tried = 0;
-    size_t legal = 0;
-    TableOptions options = out.options;
-    problem->forEachOrder([&](const std::vector<VarId>& order) {
-      options.order = order;
-      options.views = copiedViews(region, *problem, order);
-      Result<Table> table = buildTable(region, options);
-      if (!table) {
-        if (!refusal) refusal = table.error();
-        return ++tried < kOrdersTried;
-      }
-      const Estimate cost = estimate(*table, statistics(*table));
-      const bool better = cost.cycles < out.estimate.cycles ||
-                          (cost.cycles == out.estimate.cycles && cost.tokens < out.estimate.tokens);
-      if (legal++ == 0 || better) {
-        out.table = std::move(*table);
-        out.options = options;
-        out.estimate = cost;
-      }
-      return ++tried < kOrdersTried;
-    });
-    if (legal == 0) return false;
-    out.ordersSeen = legal;
-    for (const ExprId access : problem->copied)
-      out.notes.push_back(fmt::format("{} contradicts the order of the others: a permuted copy is read",
-                                      print(region.program, access)));
-    if (refusal) out.notes.push_back(fmt::format("other orders could not run: {}", refusal->message));
-    return true;
-  }
-
-  static Result<> lanes(const Program& program, const OrderProblem& problem, const RegionSchedule& wish,
-                        TableOptions& options) {
-    for (const auto& [name, count] : wish.parallel) {
-      const auto found =
-          std::find_if(problem.vars.begin(), problem.vars.end(), [&](VarId v) { return program.var(v).name == name; });
-      if (found == problem.vars.end())
-        return Diagnostic{"T0972", wish.location, fmt::format("{} is no index variable of the region", name),
-                          "tokamak sparse explain lists them"};
-      options.lanes[*found] = count;
-    }
-    return Unit{};
-  }
-
-  /// The diagnostic at the place of the schedule, or of the statement where there is no schedule.
-  static Diagnostic placed(Diagnostic error, const RegionSchedule& wish, const Region& region) {
-    if (error.location.line == 0)
-      error.location = wish.location.line != 0 ? wish.location : region.program.statements().back().location;
-    return error;
-  }
-
-  /// What is known of a tensor of the program.
-  struct Known {
-    Format format;
-    LevelStatistics levels;
-    double density = kAssumedDensity;
-  };
-
-  const Schedule& schedule_;
-  const Bindings* data_;
-  Compiled out_;
-  std::map<std::string, Known> known_;
-};
+void rewrite(Compiled& out, const Schedule& schedule, const Bindings* data) {
+  std::map<std::string, double> densities;
+  if (data)
+    for (const auto& [name, tensor] : *data) densities[name] = RegionCompiler::shareOf(tensor);
+  std::map<std::string, int> groups;
+  for (size_t r = 0; r < schedule.regions.size(); ++r)
+    for (const std::string& tensor : schedule.regions[r].tensors) groups[tensor] = static_cast<int>(r);
+  AlgebraResult result = rewriteAlgebra(out.program, densities, groups);
+  out.program = std::move(result.program);
+  out.algebra = std::move(result.ledger);
+}
 
 }  // namespace
 
 Result<Compiled> compile(const Program& program, const Schedule& schedule, const Bindings* data) {
-  return Compiler(program, schedule, data).run();
+  Compiled out{program, {}, {}};
+  TK_RETURN_IF_ERROR(chooseFormats(out.program, schedule));
+  if (schedule.algebra) rewrite(out, schedule, data);
+  RegionCompiler compiler(out.program, data);
+  if (schedule.fuse == Schedule::Fuse::automatic) {
+    TK_TRY(out.regions, fuseAutomatically(out.program, compiler));
+    return out;
+  }
+  TK_TRY(const Partition parts, partition(out.program, schedule));
+  for (size_t r = 0; r < parts.regions.size(); ++r) {
+    TK_TRY(std::optional<CompiledRegion> region, compiler.compile(parts.regions[r], parts.schedules[r]));
+    if (!region) continue;  // nobody needs it
+    compiler.accept(*region);
+    out.regions.push_back(std::move(*region));
+  }
+  return out;
 }
 
 Schedule unfused() { return {.name = "unfused"}; }
+
+Schedule automatic() { return {.name = "auto", .fuse = Schedule::Fuse::automatic}; }
+
+Schedule scheduleOf(const Compiled& compiled, const std::string& name) {
+  Schedule out{.name = name};
+  for (const CompiledRegion& region : compiled.regions) {
+    RegionSchedule wish;
+    for (const size_t s : region.region.statements)
+      wish.tensors.push_back(compiled.program.tensor(compiled.program.statements()[s].tensor).name);
+    wish.order = region.table.rows;
+    for (const auto& [var, lanes] : region.options.lanes)
+      wish.parallel.emplace_back(region.region.program.var(var).name, lanes);
+    wish.iterate.assign(region.options.iterate.begin(), region.options.iterate.end());
+    out.regions.push_back(std::move(wish));
+  }
+  return out;
+}
 
 }  // namespace tokamak::sparse

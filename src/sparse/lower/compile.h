@@ -33,7 +33,10 @@ struct Compiled {
 /// is there, else from a tenth of the entries.
 Result<Compiled> compile(const Program& program, const Schedule& schedule, const Bindings* data = nullptr);
 
-/// The schedule of one region a statement.
+/// The schedule of one region a statement, and the one that leaves the regions to the cost model.
 Schedule unfused();
+Schedule automatic();
+/// What was compiled, as a schedule that gives the same regions and orders.
+Schedule scheduleOf(const Compiled& compiled, const std::string& name);
 
 }  // namespace tokamak::sparse

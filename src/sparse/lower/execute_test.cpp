@@ -26,6 +26,7 @@ void expectDense(std::string_view text, std::vector<double> densities = {0, 0.3,
   Result<Source> source = parseSource(text, "t.ein");
   ASSERT_TRUE(source.ok()) << source.error().str();
   source->schedules.push_back(unfused());
+  source->schedules.push_back(automatic());
   source->schedules.push_back({.name = "everything", .fuse = Schedule::Fuse::all});
   std::mt19937 random(7);
   for (const double density : densities) {

@@ -18,7 +18,8 @@ void collectTensors(const Program& program, ExprId id, std::vector<bool>& seen, 
   for (const ExprId arg : e.args) collectTensors(program, arg, seen, out);
 }
 
-/// For each statement, the statements whose results it reads.
+}  // namespace
+
 std::vector<std::vector<size_t>> dependences(const Program& program) {
   std::vector<int64_t> statementOf(program.tensors().size(), -1);
   std::vector<std::vector<size_t>> out;
@@ -34,6 +35,8 @@ std::vector<std::vector<size_t>> dependences(const Program& program) {
   }
   return out;
 }
+
+namespace {
 
 class Partitioner {
  public:

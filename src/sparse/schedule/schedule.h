@@ -59,4 +59,7 @@ struct Partition {
 };
 Result<Partition> partition(const Program& program, const Schedule& schedule);
 
+/// For each statement, the statements whose results it reads.
+std::vector<std::vector<size_t>> dependences(const Program& program);
+
 }  // namespace tokamak::sparse

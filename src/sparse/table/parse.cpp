@@ -86,7 +86,7 @@ class TableParser {
       }
     const std::string format = trimmed(std::string_view(line).substr(close + 1));
     TK_TRY(Cursor cursor, Cursor::over(format, file_));
-    TK_TRY(t.format, parseFormat(cursor, rankOf(format, t.sizes.size())));
+    TK_TRY(t.format, parseFormat(cursor, rankOf(format, t.sizes.size()), /*loose=*/true));
     if (t.format.levels.size() != t.sizes.size())
       return fail(fmt::format("{} levels and {} sizes", t.format.levels.size(), t.sizes.size()),
                   "give each level a size");

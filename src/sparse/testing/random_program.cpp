@@ -195,7 +195,8 @@ class Generator {
 
   void schedule() {
     out_.schedule.name = "random";
-    const auto style = pick(random_, 3);
+    const auto style = pick(random_, 4);
+    if (style == 3) out_.schedule.fuse = Schedule::Fuse::automatic;
     if (style == 0) out_.schedule.fuse = Schedule::Fuse::all;
     if (style == 1) {
       std::vector<std::string> run;
@@ -211,7 +212,7 @@ class Generator {
     if (style == 2)
       for (const Statement& s : p().statements())
         out_.schedule.regions.push_back({.tensors = {p().tensor(s.tensor).name}});
-    if (chance(random_, 50)) randomOrders(p(), out_.schedule, random_);
+    if (style != 3 && chance(random_, 50)) randomOrders(p(), out_.schedule, random_);
     for (RegionSchedule& region : out_.schedule.regions) {
       if (chance(random_, 25) && !region.order.empty())
         region.parallel.emplace_back(

@@ -1,0 +1,194 @@
+#include "sparse/lower/region_compiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sparse/lower/to_stream.h"
+#include "sparse/table/split.h"
+
+namespace tokamak::sparse {
+
+namespace {
+
+/// First the orders that storage allows; then more and more of the last result's variables outermost, with copies of
+/// what contradicts that: folds inside are easiest to fuse.
+static std::vector<OrderWish> wishes(const Region& region, const std::vector<std::string>& order) {
+  std::vector<OrderWish> out = {{order}};
+  if (!order.empty()) return out;
+  OrderWish outer{{}, true};
+  for (const VarId v : region.program.statements().back().vars) {
+    outer.vars.push_back(region.program.var(v).name);
+    out.push_back(outer);
+  }
+  return out;
+}
+
+static Result<> lanes(const Program& program, const OrderProblem& problem, const RegionSchedule& wish,
+                      TableOptions& options) {
+  for (const auto& [name, count] : wish.parallel) {
+    const auto found =
+        std::find_if(problem.vars.begin(), problem.vars.end(), [&](VarId v) { return program.var(v).name == name; });
+    if (found == problem.vars.end())
+      return Diagnostic{"T0972", wish.location, fmt::format("{} is no index variable of the region", name),
+                        "tokamak sparse explain lists them"};
+    options.lanes[*found] = count;
+  }
+  return Unit{};
+}
+
+/// The diagnostic at the place of the schedule, or of the statement where there is no schedule.
+static Diagnostic placed(Diagnostic error, const RegionSchedule& wish, const Region& region) {
+  if (error.location.line == 0)
+    error.location = wish.location.line != 0 ? wish.location : region.program.statements().back().location;
+  return error;
+}
+
+}  // namespace
+
+RegionCompiler::RegionCompiler(Program& program, const Bindings* data) : program_(program), data_(data) {
+  for (const TensorDecl& decl : program.tensors()) declared_.push_back(decl.format.has_value());
+}
+
+Result<std::optional<CompiledRegion>> RegionCompiler::compile(const std::vector<size_t>& statements,
+                                                              const RegionSchedule* wish, int orders) {
+  Region fused = fuseRegion(program_, statements);
+  if (fused.program.statements().empty()) return std::optional<CompiledRegion>();
+  TK_TRY(fused, splitBlocks(std::move(fused)));
+  static const RegionSchedule kNone;
+  TK_TRY(CompiledRegion out, compileRegion(std::move(fused), wish ? *wish : kNone, orders));
+  return std::optional(std::move(out));
+}
+
+void RegionCompiler::accept(const CompiledRegion& region) {
+  keepFormats(region);
+  keepStatistics(region);
+}
+
+Result<CompiledRegion> RegionCompiler::compileRegion(Region fused, const RegionSchedule& wish, int orders) {
+  CompiledRegion out;
+  out.region = std::move(fused);
+  out.options.iterate.insert(wish.iterate.begin(), wish.iterate.end());
+  std::optional<Diagnostic> refusal;
+  for (const OrderWish& wished : wishes(out.region, wish.order)) {
+    TK_TRY(const bool built, tryOrders(wished, wish, orders, out, refusal));
+    if (!built) continue;
+    TK_TRY(out.graph, toStream(out.table));
+    return out;
+  }
+  return placed(*refusal, wish, out.region);
+}
+
+/// Whether an order was found; `refusal` is what the first one could not do.
+Result<bool> RegionCompiler::tryOrders(const OrderWish& wished, const RegionSchedule& wish, int orders,
+                                       CompiledRegion& out, std::optional<Diagnostic>& refusal) {
+  const Region& region = out.region;
+  const auto bytes = [&](TensorId t) { return bytesOf(region.program, t); };
+  const Result<OrderProblem> problem = orderProblem(region, wished, bytes);
+  if (!problem) return placed(problem.error(), wish, region);
+  TK_RETURN_IF_ERROR(lanes(region.program, *problem, wish, out.options));
+  int tried = 0;
+  size_t legal = 0;
+  TableOptions options = out.options;
+  problem->forEachOrder([&](const std::vector<VarId>& order) {
+    options.order = order;
+    options.views = copiedViews(region, *problem, order);
+    Result<Table> table = buildTable(region, options);
+    if (!table) {
+      if (!refusal) refusal = table.error();
+      return ++tried < orders;
+    }
+    const Estimate cost = estimate(*table, statistics(*table));
+    const bool better =
+        cost.cycles < out.estimate.cycles || (cost.cycles == out.estimate.cycles && cost.tokens < out.estimate.tokens);
+    if (legal++ == 0 || better) {
+      out.table = std::move(*table);
+      out.options = options;
+      out.estimate = cost;
+    }
+    return ++tried < orders;
+  });
+  if (legal == 0) return false;
+  out.ordersSeen = legal;
+  for (const ExprId access : problem->copied)
+    out.notes.push_back(
+        fmt::format("{} contradicts the order of the others: a permuted copy is read", print(region.program, access)));
+  if (refusal) out.notes.push_back(fmt::format("other orders could not run: {}", refusal->message));
+  return true;
+}
+
+std::map<std::string, LevelStatistics> RegionCompiler::statistics(const Table& table) {
+  std::map<std::string, LevelStatistics> out;
+  for (const TableTensor& tensor : table.tensors)
+    if (tensor.source == TableSource::data || tensor.source == TableSource::ones)
+      out[tensor.name] = statisticsFor(tensor);
+  return out;
+}
+
+LevelStatistics RegionCompiler::statisticsFor(const TableTensor& tensor) {
+  const auto [known, added] = known_.try_emplace(tensor.of);
+  if (added && data_)
+    if (const auto data = data_->find(tensor.of); data != data_->end())
+      known->second = {data->second.format, statisticsOf(data->second), shareOf(data->second)};
+  if (known->second.format == tensor.format) return known->second.levels;
+  return assumedStatistics(tensor.format, tensor.sizes, tensor.format.isDense() ? 1 : known->second.density);
+}
+
+double RegionCompiler::shareOf(const Tensor& tensor) {
+  double size = 1;
+  for (const int64_t extent : tensor.shape) size *= static_cast<double>(extent);
+  return size > 0 ? std::min(1.0, static_cast<double>(tensor.stored()) / size) : 0;
+}
+
+/// Temps without a format are stored as they come: levels in the order of the loops, dense where everything was
+/// visited, and dense at the top so that rows can be found.
+void RegionCompiler::keepFormats(const CompiledRegion& region) {
+  for (const Statement& statement : region.region.program.statements()) {
+    const std::string& name = region.region.program.tensor(statement.tensor).name;
+    const TensorId id = program_.findTensor(name);
+    if (declared_[id.index]) continue;
+    TensorDecl& decl = program_.tensors()[id.index];
+    decl.format = region.table.tensor(name)->format;
+    if (!decl.format->levels.empty()) decl.format->levels[0].kind = LevelKind::dense;
+    if (!decl.format->isWellFormed()) decl.format = Format::dense(static_cast<int>(decl.dims.size()));
+  }
+}
+
+/// What a region is expected to write, for the regions that read it.
+void RegionCompiler::keepStatistics(const CompiledRegion& region) {
+  std::vector<std::vector<StreamEstimate>> streams;
+  estimate(region.table, statistics(region.table), &streams);
+  std::map<std::string, std::vector<double>> written;
+  for (const Cell& cell : region.table.cells())
+    if (cell.kind == CellKind::write) {
+      const Port from = cell.inputs[0];
+      written[cell.tensor].push_back(streams[from.cell.index][static_cast<size_t>(from.index)].elements);
+    }
+  for (const auto& [name, elements] : written) {
+    const TableTensor& result = *region.table.tensor(name);
+    const Format& stored = *program_.tensor(program_.findTensor(name)).format;
+    Known known{result.format, {}, 1};
+    double size = 1, above = 1;
+    for (size_t l = 0; l < result.sizes.size(); ++l) {
+      const auto extent = static_cast<double>(std::max<int64_t>(1, result.sizes[l]));
+      if (l == 0 && stored.levels[0].axis == result.format.levels[0].axis) known.format.levels[0] = stored.levels[0];
+      const bool dense = known.format.levels[l].kind == LevelKind::dense;
+      known.levels.fanout.push_back(dense ? extent : elements[l] / std::max(1.0, above));
+      above = dense ? above * extent : elements[l];
+      size *= extent;
+    }
+    known.density = std::min(1.0, elements.back() / size);
+    known_[name] = std::move(known);
+  }
+}
+
+double RegionCompiler::bytesOf(const Program& program, TensorId id) const {
+  if (data_)
+    if (const auto found = data_->find(program.tensor(id).name); found != data_->end())
+      return static_cast<double>(found->second.bytes());
+  double out = 4;
+  for (const int64_t extent : program.shape(id)) out *= static_cast<double>(std::max<int64_t>(1, extent));
+  return out;
+}
+
+}  // namespace tokamak::sparse

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "sparse/lower/compile.h"
+
+namespace tokamak::sparse {
+
+/// Compiles regions of one program one after another, each with the formats and statistics of what the regions before
+/// it write. A region can be compiled to see what it would cost, and is kept by `accept`.
+class RegionCompiler {
+ public:
+  /// The program's declared formats are kept; temps without one get theirs when their region is accepted.
+  RegionCompiler(Program& program, const Bindings* data);
+
+  /// The region of these statements (in program order) under a wish, or null where nobody needs its results. At most
+  /// `orders` orders are compared.
+  Result<std::optional<CompiledRegion>> compile(const std::vector<size_t>& statements, const RegionSchedule* wish,
+                                                int orders = 24);
+  void accept(const CompiledRegion& region);
+
+  /// The share of entries that a tensor of the data stores.
+  static double shareOf(const Tensor& tensor);
+
+ private:
+  /// What is known of a tensor of the program.
+  struct Known {
+    Format format;
+    LevelStatistics levels;
+    double density = 0.1;
+  };
+
+  Result<CompiledRegion> compileRegion(Region fused, const RegionSchedule& wish, int orders);
+  Result<bool> tryOrders(const OrderWish& wished, const RegionSchedule& wish, int orders, CompiledRegion& out,
+                         std::optional<Diagnostic>& refusal);
+  std::map<std::string, LevelStatistics> statistics(const Table& table);
+  LevelStatistics statisticsFor(const TableTensor& tensor);
+  void keepFormats(const CompiledRegion& region);
+  void keepStatistics(const CompiledRegion& region);
+  double bytesOf(const Program& program, TensorId id) const;
+
+  Program& program_;
+  const Bindings* data_;
+  std::vector<bool> declared_;  // by tensor: its format was given
+  std::map<std::string, Known> known_;
+};
+
+/// Regions chosen by estimate: each statement joins the region of a producer, or of a reader of the same input, where
+/// the two take fewer cycles together than one after the other.
+Result<std::vector<CompiledRegion>> fuseAutomatically(const Program& program, RegionCompiler& compiler);
+
+}  // namespace tokamak::sparse
