@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,9 @@
 #include "console.h"
 #include "sparse/io/io.h"
 #include "sparse/lower/execute.h"
+#include "sparse/lower/explain.h"
+#include "sparse/stream/picture.h"
+#include "sparse/stream/sam.h"
 #include "sparse_arguments.h"
 
 namespace tokamak::tool {
@@ -20,9 +24,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kFooter = R"(Examples:
   tokamak sparse run examples/sparse/gcn.ein --random 0 --dims N=200,F=50     fused as the file says, checked
-  tokamak sparse run gcn.ein --data cora --schedule unfused --json
-  tokamak sparse explain gcn.ein --schedule full --random 0 --dims N=200,F=50
-  tokamak sparse compile gcn.ein --schedule full --dims N=200,F=50 --emit stream -o gcn.stream)";
+  tokamak sparse run gcn.ein --data cora --schedule auto --json
+  tokamak sparse explain gcn.ein --schedule full --dims N=200,F=50
+  tokamak sparse compile gcn.ein --schedule full --dims N=200,F=50 --emit stream -o gcn.stream
+  tokamak sparse compile gcn.ein --schedule layers --data cora --emit sam -o cora-sam    a folder for each region)";
 
 /// Above this many steps the dense evaluation is left out unless asked for.
 constexpr double kAffordable = 3e8;
@@ -30,7 +35,7 @@ constexpr double kAffordable = 3e8;
 struct Options {
   SparseArguments program;
   std::string emit = "table", output, outputFolder;
-  bool json = false, check = false, noCheck = false;
+  bool json = false, check = false, noCheck = false, brief = false;
 };
 
 double millisecondsSince(Clock::time_point start) {
@@ -48,24 +53,70 @@ Result<Timed> compileTimed(const SparseProgram& program) {
   return Timed{std::move(compiled), millisecondsSince(start)};
 }
 
-std::string emitted(const Compiled& compiled, const std::string& kind) {
-  std::string out;
-  for (const CompiledRegion& region : compiled.regions) {
-    if (!out.empty()) out += "\n";
-    out += kind == "stream" ? print(region.graph) : print(region.table);
+std::string textOf(const CompiledRegion& region, const std::string& kind) {
+  if (kind == "stream") return print(region.graph);
+  return kind == "svg" ? stream::drawSvg(region.graph) : print(region.table);
+}
+
+/// Each region as a SAM graph in a folder, with what it reads where data are there.
+Result<> emitSam(const SparseProgram& program, const Compiled& compiled, const std::string& folder) {
+  Bindings known = program.inputs;
+  if (program.hasData) {
+    TK_TRY(const Execution execution, execute(compiled, program.inputs));
+    for (const auto& [name, tensor] : execution.results) known[name] = tensor;
   }
-  return out;
+  for (const CompiledRegion& region : compiled.regions) {
+    const std::string own = fmt::format("{}/{}", folder, region.table.name);
+    TK_RETURN_IF_ERROR(makeFolder(own));
+    TK_TRY(const std::string bytes, stream::writeSam(region.graph));
+    TK_RETURN_IF_ERROR(writeFile(own + "/graph.bin", bytes));
+    if (!program.hasData) continue;
+    for (const auto& [name, tensor] : tableInputs(region.table, known))
+      TK_RETURN_IF_ERROR(writeSamTensor(own, name, tensor));
+  }
+  return Unit{};
 }
 
 Result<Outcome> runCompile(const Options& options) {
   TK_TRY(const SparseProgram program, loadSparse(options.program));
   TK_TRY(const Timed timed, compileTimed(program));
-  const std::string text = emitted(timed.compiled, options.emit);
+  const std::vector<CompiledRegion>& regions = timed.compiled.regions;
+  if (options.emit == "sam") {
+    if (options.output.empty()) return Diagnostic{"T0801", {}, "a SAM graph is not text", "give a folder with -o"};
+    TK_RETURN_IF_ERROR(emitSam(program, timed.compiled, options.output));
+    return Outcome::done;
+  }
+  if (options.emit == "svg" && regions.size() > 1 && !options.output.empty()) {  // a picture each
+    TK_RETURN_IF_ERROR(makeFolder(options.output));
+    for (const CompiledRegion& region : regions)
+      TK_RETURN_IF_ERROR(writeFile(fmt::format("{}/{}.svg", options.output, region.table.name), textOf(region, "svg")));
+    return Outcome::done;
+  }
+  std::string text;
+  for (const CompiledRegion& region : regions) text += (text.empty() ? "" : "\n") + textOf(region, options.emit);
+  if (options.emit == "schedule") text = print(scheduleOf(timed.compiled, program.schedule.name));
   if (options.output.empty())
     say(text);
   else
     TK_RETURN_IF_ERROR(writeFile(options.output, text));
   return Outcome::done;
+}
+
+/// One result as a line of text and as JSON; written to the folder where one is given.
+Result<> report(const Options& options, const TensorDecl& decl, const Tensor& tensor, const Comparison* check,
+                std::string& text, nlohmann::ordered_json& json) {
+  if (check && !check->close)
+    text += fmt::format("  {} DIFFERS from the dense program: {:.2g}\n", decl.name, check->worst);
+  if (decl.role != Role::output) return Unit{};
+  text += fmt::format("  {}[{}] {}: {} values stored\n", decl.name, fmt::join(tensor.shape, ", "), tensor.format.str(),
+                      tensor.stored());
+  json["outputs"].push_back(
+      {{"name", decl.name}, {"shape", tensor.shape}, {"format", tensor.format.str()}, {"stored", tensor.stored()}});
+  if (check) json["outputs"].back()["worst"] = check->worst;
+  if (options.outputFolder.empty()) return Unit{};
+  Tensor rounded = tensor;
+  rounded.dtype = decl.dtype;
+  return writeTensor(fmt::format("{}/{}.npy", options.outputFolder, decl.name), rounded);
 }
 
 Result<Outcome> runRun(const Options& options) {
@@ -80,46 +131,37 @@ Result<Outcome> runRun(const Options& options) {
   TK_TRY(const Execution execution, execute(timed.compiled, program.inputs));
   const double ms = millisecondsSince(start);
   std::vector<Comparison> checks;
-  const bool affordable = evaluationSteps(timed.compiled.program) <= kAffordable;
+  const bool affordable = evaluationSteps(program.program) <= kAffordable;
   if (options.check || (affordable && !options.noCheck)) {
     const Progress progress("evaluating the dense program");
     checks = compareWithDense(program.program, timed.compiled, program.inputs, execution.results);
   }
   const bool close = std::all_of(checks.begin(), checks.end(), [](const Comparison& c) { return c.close; });
+  const size_t regions = timed.compiled.regions.size();
   nlohmann::ordered_json json = {{"schedule", program.schedule.name},
-                                 {"regions", timed.compiled.regions.size()},
+                                 {"regions", regions},
                                  {"compile_ms", timed.ms},
                                  {"run_ms", ms},
                                  {"tokens", execution.tokens},
                                  {"values_checked", !checks.empty()},
+                                 {"agrees", nullptr},
                                  {"outputs", nlohmann::ordered_json::array()}};
-  std::string text = fmt::format("{}: {} region{} compiled in {:.1f} ms, {} tokens in {:.1f} ms\n",
-                                 program.schedule.name, timed.compiled.regions.size(),
-                                 timed.compiled.regions.size() == 1 ? "" : "s", timed.ms, execution.tokens, ms);
+  std::string text =
+      fmt::format("{}: {} region{} compiled in {:.1f} ms, {} tokens in {:.1f} ms\n", program.schedule.name, regions,
+                  regions == 1 ? "" : "s", timed.ms, execution.tokens, ms);
+  for (const AlgebraStep& step : timed.compiled.algebra) text += "  " + step.str() + "\n";
   if (!options.outputFolder.empty()) TK_RETURN_IF_ERROR(makeFolder(options.outputFolder));
   for (const auto& [name, tensor] : execution.results) {
-    const TensorDecl& decl = timed.compiled.program.tensor(timed.compiled.program.findTensor(name));
     const auto check =
         std::find_if(checks.begin(), checks.end(), [&](const Comparison& c) { return c.tensor == name; });
-    if (check != checks.end() && !check->close)
-      text += fmt::format("  {} DIFFERS from the dense program: {:.2g}\n", name, check->worst);
-    if (decl.role != Role::output) continue;
-    text += fmt::format("  {}[{}] {}: {} values stored\n", name, fmt::join(tensor.shape, ", "), tensor.format.str(),
-                        tensor.stored());
-    json["outputs"].push_back(
-        {{"name", name}, {"shape", tensor.shape}, {"format", tensor.format.str()}, {"stored", tensor.stored()}});
-    if (check != checks.end()) json["outputs"].back()["worst"] = check->worst;
-    if (!options.outputFolder.empty()) {
-      Tensor rounded = tensor;
-      rounded.dtype = decl.dtype;
-      TK_RETURN_IF_ERROR(writeTensor(fmt::format("{}/{}.npy", options.outputFolder, name), rounded));
-    }
+    TK_RETURN_IF_ERROR(report(options, program.program.tensor(program.program.findTensor(name)), tensor,
+                              check == checks.end() ? nullptr : &*check, text, json));
   }
   if (checks.empty())
     text += "  values not checked: the dense program takes too long; --check does it all the same\n";
   else if (close)
     text += "  values agree with the dense program\n";
-  json["agrees"] = checks.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(close);
+  if (!checks.empty()) json["agrees"] = close;
   say(options.json ? json.dump(2) + "\n" : text);
   return close ? Outcome::done : Outcome::differs;
 }
@@ -127,13 +169,11 @@ Result<Outcome> runRun(const Options& options) {
 Result<Outcome> runExplain(const Options& options) {
   TK_TRY(const SparseProgram program, loadSparse(options.program));
   TK_TRY(const Timed timed, compileTimed(program));
-  std::string text;
-  for (const CompiledRegion& region : timed.compiled.regions) {
-    text += fmt::format("== region {}\n{}", region.table.name, print(region.region.program));
-    for (const std::string& note : region.notes) text += fmt::format("note: {}\n", note);
-    text += print(region.table) + "\n";
-  }
-  say(text);
+  if (options.json)
+    say(explainJson(timed.compiled).dump(2) + "\n");
+  else
+    say(explain(program.program, timed.compiled, program.hasData ? &program.inputs : nullptr,
+                {.before = !options.brief, .rules = !options.brief}));
   return Outcome::done;
 }
 
@@ -146,8 +186,8 @@ Command addSparse(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* compileApp = app->add_subcommand("compile", "Compile a program and write a stage of it");
   options->program.addTo(*compileApp);
-  compileApp->add_option("--emit", options->emit, "What to write")
-      ->check(CLI::IsMember({"table", "stream"}))
+  compileApp->add_option("--emit", options->emit, "What to write; sam: a folder for each region")
+      ->check(CLI::IsMember({"table", "stream", "sam", "svg", "schedule"}))
       ->capture_default_str();
   compileApp->add_option("-o", options->output, "Where to; standard output without it")->type_name("OUT");
   CLI::App* runApp = app->add_subcommand("run", "Run a program on data and compare with its dense form");
@@ -156,8 +196,10 @@ Command addSparse(CLI::App& parent) {
   runApp->add_flag("--check", options->check, "Compare with the dense program however long it takes");
   runApp->add_flag("--no-check", options->noCheck, "Do not compare");
   runApp->add_flag("--json", options->json, "Print JSON");
-  CLI::App* explainApp = app->add_subcommand("explain", "Show the fused program and its tables");
+  CLI::App* explainApp = app->add_subcommand("explain", "Show what was decided and why: tables, rules, estimates");
   options->program.addTo(*explainApp);
+  explainApp->add_flag("--brief", options->brief, "Only the fused tables and estimates");
+  explainApp->add_flag("--json", options->json, "Print JSON, without tables");
   return {app, [=]() -> Result<Outcome> {
             if (compileApp->parsed()) return runCompile(*options);
             return runApp->parsed() ? runRun(*options) : runExplain(*options);

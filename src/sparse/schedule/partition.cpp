@@ -45,6 +45,7 @@ class Partitioner {
 
   Result<Partition> run() {
     TK_RETURN_IF_ERROR(assign());
+    TK_RETURN_IF_ERROR(spill());
     for (size_t s = 0; s < home_.size(); ++s)
       if (home_[s] < 0) {
         home_[s] = static_cast<int64_t>(schedules_.size());
@@ -79,6 +80,32 @@ class Partitioner {
     return Unit{};
   }
 
+  /// A spilled tensor and what it needs of its region become a region of their own, which stores it for the rest.
+  Result<> spill() {
+    const auto reads = dependences(program_);
+    for (const std::string& name : schedule_.spill) {
+      const TensorId tensor = program_.findTensor(name);
+      const auto found = std::find_if(program_.statements().begin(), program_.statements().end(),
+                                      [&](const Statement& s) { return s.tensor == tensor; });
+      if (found == program_.statements().end())
+        return Diagnostic{"T0974", schedule_.location, fmt::format("{} is no result of the program", name),
+                          "spill takes tensors on the left of statements"};
+      std::vector<size_t> todo = {static_cast<size_t>(found - program_.statements().begin())};
+      const int64_t home = home_[todo[0]];
+      if (home < 0) continue;  // stored anyway
+      const auto fresh = static_cast<int64_t>(schedules_.size());
+      while (!todo.empty()) {
+        const size_t s = todo.back();
+        todo.pop_back();
+        if (home_[s] != home) continue;
+        home_[s] = fresh;
+        todo.insert(todo.end(), reads[s].begin(), reads[s].end());
+      }
+      schedules_.push_back(nullptr);
+    }
+    return Unit{};
+  }
+
   /// Regions so that what one reads comes before; the earliest statement first where there is a choice.
   Result<Partition> arrange() {
     const size_t count = schedules_.size();
@@ -95,6 +122,8 @@ class Partitioner {
         ++waits[b];
       }
     Partition out;
+    const auto live =
+        static_cast<size_t>(std::count_if(members.begin(), members.end(), [](const auto& m) { return !m.empty(); }));
     std::vector<std::pair<size_t, size_t>> ready;  // first statement, region
     for (size_t r = 0; r < count; ++r)
       if (waits[r] == 0 && !members[r].empty()) ready.emplace_back(members[r][0], r);
@@ -107,7 +136,7 @@ class Partitioner {
       for (const size_t reader : readers[r])
         if (--waits[reader] == 0) ready.emplace_back(members[reader][0], reader);
     }
-    if (out.regions.size() == count) return out;
+    if (out.regions.size() == live) return out;
     return Diagnostic{
         "T0975", schedule_.location,
         fmt::format("regions of schedule {} wait for each other: {}", schedule_.name, stuck(members, waits)),

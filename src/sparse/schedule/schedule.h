@@ -24,17 +24,18 @@ struct RegionSchedule {
 ///     fuse {T, Y} { order i, k, h  parallel i 4, k 2  iterate X }
 ///     fuse {Z}    { order i, j }
 ///     format T csr
+///     spill S
 ///     algebra off
 ///   }
 ///
 /// Statements that no `fuse` names are regions of their own; `fuse all` makes one region of everything, `fuse auto`
-/// lets the cost model choose. A name before braces may be left out of the second pair: `fuse {T, Y}`.
+/// lets the cost model choose.
 struct Schedule {
   std::string name;
   enum class Fuse : uint8_t { listed, all, automatic } fuse = Fuse::listed;
   std::vector<RegionSchedule> regions;  // with `fuse all`, at most one, without tensors
   std::vector<std::pair<std::string, Format>> formats;
-  std::vector<std::string> spill;  // tensors that are stored even where they are fused
+  std::vector<std::string> spill;  // tensors that are stored and read back: their regions are cut there
   bool algebra = true;
   Location location;
 };

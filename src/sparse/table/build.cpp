@@ -49,6 +49,7 @@ Result<> TableBuilder::statement(const Statement& statement) {
   std::vector<Port> crds;
   for (const LoopLevel& level : bundle.levels) crds.push_back(level.crd);
   Port val = bundle.val;
+  dropEmptyFibers(statement, bundle, crds, val);
   emit_.rule("results are stored level by level");
   for (size_t l = 0; l < crds.size(); ++l) {
     emit_.at(rank(bundle.levels[l].var), statementColumn_);
@@ -57,6 +58,40 @@ Result<> TableBuilder::statement(const Statement& statement) {
   emit_.at(static_cast<int>(table_.rows.size()), statementColumn_);
   emit_.write(decl.name, static_cast<int>(crds.size()), val);
   return Unit{};
+}
+
+/// Where the result's format stores only coordinates that are there, rows whose fiber turned out empty go.
+void TableBuilder::dropEmptyFibers(const Statement& statement, const Bundle& bundle, std::vector<Port>& crds,
+                                   Port& val) {
+  const TensorDecl& decl = program_.tensor(statement.tensor);
+  if (crds.size() < 2 || !decl.format) return;
+  const size_t outer = crds.size() - 2;
+  const auto axis =
+      std::find(statement.vars.begin(), statement.vars.end(), bundle.levels[outer].var) - statement.vars.begin();
+  const bool compressed = std::any_of(decl.format->levels.begin(), decl.format->levels.end(), [&](const Level& level) {
+    return level.axis == static_cast<int>(axis) && level.kind != LevelKind::dense;
+  });
+  if (!compressed || isNeverEmpty(crds[outer + 1])) return;
+  emit_.at(rank(bundle.levels[outer].var), statementColumn_);
+  emit_.rule("a compressed result keeps no empty fibers");
+  const Port all = crds[outer];
+  const Emitter::Fiber kept = emit_.drop(all, crds[outer + 1]);
+  val = emit_.drop(all, val).ref;
+  crds[outer] = kept.crd;
+  crds[outer + 1] = kept.ref;
+}
+
+/// Whether every fiber of a stream is known to hold something: walks below a compressed level do, and their unions.
+bool TableBuilder::isNeverEmpty(Port crd) const {
+  const Cell& cell = table_.cell(crd.cell);
+  if (cell.kind == CellKind::unite) {
+    for (size_t i = 0; i < cell.inputs.size(); i += 2)
+      if (!isNeverEmpty(cell.inputs[i])) return false;
+    return true;
+  }
+  if (cell.kind != CellKind::scan || cell.level == 0) return false;
+  const TableTensor& tensor = *table_.tensor(cell.tensor);
+  return tensor.format.levels[static_cast<size_t>(cell.level) - 1].kind != LevelKind::dense;
 }
 
 /// `vars` are not bound yet and sorted. The value is that of the first root; the others only say what is visited.

@@ -66,6 +66,8 @@ class TableBuilder {
   class LevelJoin;  // the work on one variable of one loop nest
 
   Result<> statement(const Statement& statement);
+  void dropEmptyFibers(const Statement& statement, const Bundle& bundle, std::vector<Port>& crds, Port& val);
+  bool isNeverEmpty(Port crd) const;
   Result<Bundle> iterate(const std::vector<ExprId>& roots, const std::vector<VarId>& vars, const Scope& scope,
                          const Demand& demand);
   Result<Bundle> inLanes(const std::vector<ExprId>& roots, const std::vector<VarId>& vars, const Scope& scope,

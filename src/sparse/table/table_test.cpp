@@ -58,6 +58,13 @@ TEST(Table, FactorsMeetAndTermsUnite) {
   EXPECT_NE(shifted.tensor("N.range"), nullptr);  // every coordinate is visited
 }
 
+TEST(Table, CompressedResultsDropEmptyFibers) {
+  const std::string head = "dim N = 8\ninput A[N, N]: dcsr\ninput B[N, N]: dcsr\noutput Y[N, N]: ";
+  EXPECT_EQ(count(tableOf(head + "dcsr\nY[i, j] = A[i, j] * B[i, j]"), CellKind::drop), 2u);  // coordinates, values
+  EXPECT_EQ(count(tableOf(head + "dcsr\nY[i, j] = A[i, j] + B[i, j]"), CellKind::drop), 0u);
+  EXPECT_EQ(count(tableOf(head + "dense\nY[i, j] = A[i, j] * B[i, j]"), CellKind::drop), 0u);
+}
+
 TEST(Table, FoldsByDepth) {
   const std::string text =
       "dim N = 8\ninput A[N, N]: dcsr\ninput B[N, N]: dcsr\noutput Y[N, N]: dcsr\n"
