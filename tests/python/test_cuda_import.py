@@ -83,3 +83,16 @@ def test_a_padded_product_is_the_product():
         module.recompile()
         assert "constant_pad_nd" in module.code
         torch.testing.assert_close(module(x, w, b), function(x, w, b))
+
+
+def test_a_padded_mask_reaches_attention_with_its_strides():
+    def attend(q, k, v, mask):
+        bias = torch.ops.aten.slice.Tensor(torch.ops.aten.constant_pad_nd(mask * 2, [0, 3]), -1, 0, 5)
+        return torch.ops.aten._scaled_dot_product_efficient_attention(q, k, v, bias.expand(2, 4, 5, 5), False)[0]
+
+    importer = imported(attend, (2, 4, 5, 8), (2, 4, 5, 8), (2, 4, 5, 8), (2, 1, 5, 5))
+    steps = importer.after[0]
+    names = [str(step[1]) for step in steps]
+    at = next(i for i, name in enumerate(names) if "attention" in name)
+    assert any("slice" in name for name in names[:at]) and any("expand" in name for name in names[:at])
+    assert "[2, 1, 5, 8]" in importer.segments[0].graph.text()

@@ -336,8 +336,11 @@ class Importer:
         level = max([e.level for e in inputs], default=0)
         if node.is_impure() or has_effect(node.target):
             level = self.last_effect = max(level, self.last_effect)
-        args = torch.fx.map_arg(tuple(node.args), self.argument)
-        kwargs = torch.fx.map_arg(dict(node.kwargs), self.argument) if node.kwargs else None
+        argument = self.argument
+        if "attention" in str(node.target):  # looks at strides: a mask may be part of a padded one
+            argument = functools.partial(self.strided_argument, level=level)
+        args = torch.fx.map_arg(tuple(node.args), argument)
+        kwargs = torch.fx.map_arg(dict(node.kwargs), argument) if node.kwargs else None
         entry = Entry(fake, level + 1, slot=self.new_slot(), node=node)
         step = ("call", function, plain(args), plain(kwargs), entry.slot)
         if node.target in VIEWS and all(e.home is None for e in inputs):
@@ -355,6 +358,18 @@ class Importer:
         self.after[whole.level - 1].append(("call", operator.getitem, (_ext.Slot(whole.slot), index), None, part.slot))
         self.learn_symbols(part)
         return part
+
+    def strided_argument(self, node: Node, level: int) -> Any:
+        """As `argument`, with eager's strides: a view of what is stored dense is made by a call just before."""
+        entry = self.entries[node]
+        view = entry.slot is None and node.target in VIEWS and isinstance(entry.fake, torch.Tensor)
+        if not view or entry.base is not None or memory_order(entry.fake) is not None:
+            return self.argument(node)
+        args = (self.strided_argument(node.all_input_nodes[0], level), *torch.fx.map_arg(node.args[1:], self.argument))
+        kwargs = torch.fx.map_arg(dict(node.kwargs), self.argument) or None
+        slot = self.new_slot()
+        self.after.setdefault(level, []).append(("call", VIEWS[node.target], plain(args), plain(kwargs), slot))
+        return _ext.Slot(slot)
 
     def argument(self, node: Node) -> Any:
         entry = self.entries[node]
