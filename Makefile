@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 CTEST = ctest --output-on-failure --progress -j $(JOBS)
 
-.PHONY: help setup build demo python test bench fuzz golden gpu-test gpu-bundle lint format asan tsan install clean
+.PHONY: help setup build demo python test bench fuzz golden gpu-test gpu-bundle gpu-bench lint format asan tsan install clean
 
 help: ## this text
 	@echo "Tokamak: a tensor program goes in, a few fused kernels come out."
@@ -54,6 +54,9 @@ gpu-test: setup ## run the tests that need a GPU, on the one of this machine
 
 gpu-bundle: setup ## pack those tests and the command line for a machine where nothing can be installed
 	@scripts/gpu_bundle.sh
+
+gpu-bench: ## time fused functions on this machine's GPU against eager and Inductor; wants torch with CUDA and tokamak
+	@cd bench/gpu && python3 sweep.py $(GPU_BENCH_ARGS)
 
 lint: ## clang-format, clang-tidy on changed files, ruff, the tree's own rules
 	@scripts/bootstrap.sh lint
