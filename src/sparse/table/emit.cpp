@@ -15,6 +15,7 @@ Cell Emitter::cell(CellKind kind, std::vector<Port> inputs) const {
 std::vector<Port> Emitter::add(Cell cell) {
   const int count = outputsOf(cell);
   const CellId id = table_.add(std::move(cell));
+  table_.point(row_, column_, id);
   std::vector<Port> out;
   for (int i = 0; i < count; ++i) out.push_back({id, i});
   return out;
@@ -43,7 +44,17 @@ std::vector<Port> Emitter::merge(CellKind kind, const std::vector<std::pair<Port
   return add(cell(kind, std::move(inputs)));
 }
 
-Port Emitter::repeat(Port what, Port along) { return add(cell(CellKind::repeat, {what, along}))[0]; }
+/// Positions or values that run along the coordinates, if the cell that makes those makes such: the exchange format of
+/// SAM graphs repeats along them alone.
+Port Emitter::besides(Port crd) const {
+  const Cell& from = table_.cell(crd.cell);
+  const bool pairs = from.kind == CellKind::scan || from.kind == CellKind::intersect || from.kind == CellKind::unite;
+  if (pairs && crd.index == 0) return {crd.cell, 1};
+  if (from.kind == CellKind::spacc && crd.index == from.order - 1) return {crd.cell, from.order};
+  return crd;
+}
+
+Port Emitter::repeat(Port what, Port along) { return add(cell(CellKind::repeat, {what, besides(along)}))[0]; }
 
 Port Emitter::locate(const std::string& tensor, int level, Port crd, Port below) {
   Cell c = cell(CellKind::locate, {crd, below});

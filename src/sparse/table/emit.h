@@ -20,6 +20,7 @@ class Emitter {
   Fiber scan(const std::string& tensor, int level, Port ref);
   /// Coordinates with payloads in; the coordinates, then the payloads out.
   std::vector<Port> merge(CellKind kind, const std::vector<std::pair<Port, Port>>& operands);
+  /// Along coordinates one level below.
   Port repeat(Port what, Port along);
   Port locate(const std::string& tensor, int level, Port crd, Port below);
   Port value(const std::string& tensor, Port ref);
@@ -37,6 +38,7 @@ class Emitter {
  private:
   Cell cell(CellKind kind, std::vector<Port> inputs) const;
   std::vector<Port> add(Cell cell);
+  Port besides(Port crd) const;
 
   Table& table_;
   int row_ = 0, column_ = 0;

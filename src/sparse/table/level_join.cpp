@@ -270,11 +270,11 @@ TableBuilder::LevelJoin::Joined TableBuilder::LevelJoin::merged(const Patterns::
 TableBuilder::LevelJoin::Joined TableBuilder::LevelJoin::allCoordinates() {
   for (size_t p = 0; p < parts_.size(); ++p) {
     if (!parts_[p].dense) continue;
-    place(p, fmt::format("all of {} is visited: its dense level is walked", name()));
     const std::vector<VarId> vars = b_.levelVars(parts_[p].leaf);
     const auto level = static_cast<int>(std::find(vars.begin(), vars.end(), var_) - vars.begin());
-    const Emitter::Fiber fiber =
-        b_.emit_.scan(b_.tensorOf(parts_[p].leaf), level, b_.walkAt(parts_[p].leaf, scope_).ref);
+    const Walk walk = b_.walkAt(parts_[p].leaf, scope_);
+    place(p, fmt::format("all of {} is visited: its dense level is walked", name()));
+    const Emitter::Fiber fiber = b_.emit_.scan(b_.tensorOf(parts_[p].leaf), level, walk.ref);
     return {fiber.crd, {{p, {fiber.ref, false}}}, {}};
   }
   b_.emit_.at(b_.rank(var_), b_.statementColumn_);

@@ -134,6 +134,11 @@ class TableParser {
     std::vector<std::string> words;
     for (std::string word; in >> word;) words.push_back(word);
     size_t id = 0;
+    if (words.size() == 2 && words[0] == "->" && words[1][0] == '%') {
+      if (!number(std::string_view(words[1]).substr(1), id)) return wrong("this is no pointer");
+      pointers_.push_back({row_, column, CellId(id)});
+      return Unit{};
+    }
     if (words.size() < 3 || words[0][0] != '%' || !number(std::string_view(words[0]).substr(1), id) || words[1] != "=")
       return wrong("this is no cell");
     const auto kind = fromName<CellKind>(words[2]);
@@ -204,6 +209,11 @@ class TableParser {
                       "cells use cells with smaller numbers");
       out_.append(std::move(c));
     }
+    for (const Pointer& pointer : pointers_) {
+      if (pointer.cell.index >= out_.cells().size())
+        return fail(fmt::format("-> %{} points at nothing", pointer.cell.index), "point at a cell of the table");
+      out_.point(pointer.row, pointer.column, pointer.cell);
+    }
     return std::move(out_);
   }
 
@@ -212,6 +222,7 @@ class TableParser {
   int line_ = 0, row_ = 0;
   Table out_;
   std::map<size_t, Cell> cells_;
+  std::vector<Pointer> pointers_;
 };
 
 }  // namespace

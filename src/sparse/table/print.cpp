@@ -59,6 +59,9 @@ std::string print(const Table& table) {
       if (cell.row == static_cast<int>(row))
         stacks[static_cast<size_t>(cell.column)].push_back(fmt::format("%{} = {}", c, cellText(table, cell)));
     }
+    for (const Pointer& pointer : table.pointers())
+      if (pointer.row == static_cast<int>(row))
+        stacks[static_cast<size_t>(pointer.column)].push_back(fmt::format("-> %{}", pointer.cell.index));
     size_t height = 1;
     for (const auto& stack : stacks) height = std::max(height, stack.size());
     for (size_t h = 0; h < height; ++h) {

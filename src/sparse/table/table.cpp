@@ -55,6 +55,10 @@ CellId Table::append(Cell cell) {
   return id;
 }
 
+void Table::point(int row, int column, CellId cell) {
+  if (cells_[cell.index].row != row || cells_[cell.index].column != column) pointers_.insert({row, column, cell});
+}
+
 int Table::column(const std::string& name) {
   const auto found = std::find(columns.begin(), columns.end(), name);
   if (found != columns.end()) return static_cast<int>(found - columns.begin());
@@ -70,7 +74,7 @@ const TableTensor* Table::tensor(std::string_view name) const {
 
 bool Table::operator==(const Table& other) const {
   return name == other.name && rows == other.rows && columns == other.columns && tensors == other.tensors &&
-         cells_ == other.cells_;
+         cells_ == other.cells_ && pointers_ == other.pointers_;
 }
 
 }  // namespace tokamak::sparse

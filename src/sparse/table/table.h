@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -71,6 +72,13 @@ struct Cell {
   bool operator==(const Cell&) const;
 };
 
+/// A place in a table that another place's cell serves: `-> %2`.
+struct Pointer {
+  int row = 0, column = 0;
+  CellId cell;
+  auto operator<=>(const Pointer&) const = default;
+};
+
 /// How many streams a cell makes.
 int outputsOf(const Cell& cell);
 
@@ -93,7 +101,8 @@ struct TableTensor {
 /// A fusion table: how one region of a program runs as streams. Rows are index variables in the one order of all loops
 /// of the region, and a last row for values; columns are tensor views and the statements of the region. A cell stands
 /// where its stream belongs: the view that it walks or computes, at the variable that it runs over. Cells are listed
-/// producers first; equal cells are one cell, so views that are used many times are walked once.
+/// producers first; equal cells are one cell, so views that are used many times are walked once, and the other places
+/// point there.
 ///
 ///   table y order i, j
 ///   tensor A = data A [64, 64] csr
@@ -101,8 +110,8 @@ struct TableTensor {
 ///   tensor y = result y [64] dense
 ///   |     | y                    | A[i, j]            | x[j]                    |
 ///   | i   | %11 = write y 0 %1.0 | %0 = root A        | %3 = root x             |
-///   |     |                      | %1 = scan A 0 %0   | %4 = repeat %3 %1.0     |
-///   | j   | %10 = reduce sum %9  | %2 = scan A 1 %1.1 | %5 = repeat %4 %2.0     |
+///   |     |                      | %1 = scan A 0 %0   | %4 = repeat %3 %1.1     |
+///   | j   | %10 = reduce sum %9  | %2 = scan A 1 %1.1 | %5 = repeat %4 %2.1     |
 ///   |     |                      |                    | %6 = locate x 0 %2.0 %5 |
 ///   | val | %9 = apply mul %7 %8 | %7 = value A %2.1  | %8 = value x %6         |
 ///   |     | %12 = write y 1 %10  |                    |                         |
@@ -115,16 +124,20 @@ class Table {
 
   /// The cell that is equal but for its place and rule, or a new one.
   CellId add(Cell cell);
-  CellId append(Cell cell);             // new whatever it is
+  CellId append(Cell cell);  // new whatever it is
+  /// Notes that (row, column) uses a cell that stands elsewhere.
+  void point(int row, int column, CellId cell);
   int column(const std::string& name);  // found or added
   const TableTensor* tensor(std::string_view name) const;
 
   const std::vector<Cell>& cells() const { return cells_; }
+  const std::set<Pointer>& pointers() const { return pointers_; }
   const Cell& cell(CellId id) const { return cells_[id.index]; }
   bool operator==(const Table& other) const;
 
  private:
   std::vector<Cell> cells_;
+  std::set<Pointer> pointers_;
   std::unordered_multimap<size_t, CellId> known_;
 };
 

@@ -35,8 +35,8 @@ tensor x = data x [64] dense
 tensor y = result y [64] dense
 |     | y                    | A[i, j]            | x[j]                    |
 | i   | %11 = write y 0 %1.0 | %0 = root A        | %3 = root x             |
-|     |                      | %1 = scan A 0 %0   | %4 = repeat %3 %1.0     |
-| j   | %10 = reduce sum %9  | %2 = scan A 1 %1.1 | %5 = repeat %4 %2.0     |
+|     |                      | %1 = scan A 0 %0   | %4 = repeat %3 %1.1     |
+| j   | %10 = reduce sum %9  | %2 = scan A 1 %1.1 | %5 = repeat %4 %2.1     |
 |     |                      |                    | %6 = locate x 0 %2.0 %5 |
 | val | %9 = apply mul %7 %8 | %7 = value A %2.1  | %8 = value x %6         |
 |     | %12 = write y 1 %10  |                    |                         |
