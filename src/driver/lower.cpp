@@ -21,6 +21,18 @@ static std::vector<DType> servedTypes(const library::Library& library) {
   return out;
 }
 
+/// A GPU as the planner sees it. A second sweep finds a row in registers or in the second cache, so rows may be long.
+static MachineModel machineOf(const schedule::Gpu& gpu) {
+  MachineModel machine;
+  machine.bytesPerMicrosecond = gpu.bytesPerMicrosecond;
+  machine.launchMicroseconds = gpu.launchMicroseconds;
+  machine.opsPerMicrosecond = gpu.multiprocessors * 128.0 * 1500;
+  machine.rowBudgetBytes = 4 << 20;
+  machine.maxAcross = 16384;
+  machine.threads = gpu.multiprocessors;
+  return machine;
+}
+
 Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOptions& options) {
   Lowered out;
   out.graph = graph;
@@ -33,6 +45,7 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
   fusion.epilogues = options.epilogues;
   fusion.machine.maxWeight = options.maxWeight;
   fusion.machine.threads = engine.host->threads();
+  if (options.gpu) fusion.machine = machineOf(*options.gpu);
   fusion.libraryTypes = served;
   fusion.decomposed = decomposedActivation;
   out.plan = planFusion(out.graph, fusion);

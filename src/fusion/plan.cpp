@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "fusion/account.h"
+#include "fusion/both_ways.h"
 #include "fusion/cost.h"
 #include "fusion/epilogue.h"
 #include "fusion/partition.h"
@@ -403,9 +404,10 @@ FusionPlan Planner::finish() {
     plan.regions.push_back(std::move(region));
   }
   std::reverse(plan.regions.begin(), plan.regions.end());
-  for (size_t i = 0; i < plan.regions.size(); ++i) plan.regions[i].id = RegionId(i);
   std::vector<LedgerEdge> edges;
   for (auto& [key, edge] : edges_) edges.push_back(std::move(edge));
+  if (options_.fuse) joinBothWays(graph_, options_, plan, edges);
+  for (size_t i = 0; i < plan.regions.size(); ++i) plan.regions[i].id = RegionId(i);
   plan.ledger = writeLedger(graph_, options_, plan, edges, parts_.isView);
   return plan;
 }

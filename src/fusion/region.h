@@ -51,6 +51,7 @@ struct Region {
   RegionKind kind = RegionKind::pointwise;
   Shape domain;
   std::vector<Axis> folded;            // empty unless reduce or scan
+  std::vector<ValueId> across;         // folds over all axes but `folded`, taken on the way (see both_ways.h)
   std::vector<ValueId> outputs;        // stored
   std::vector<ValueId> inputs;         // stored values, graph inputs, constants that are loaded
   std::vector<ValueId> nodes;          // all that is computed here: members, replicated producers, views; in order
@@ -75,6 +76,7 @@ struct MachineModel {
   double opsPerMicrosecond = 60000;    // simple f32 element operations, all cores
   double rowBudgetBytes = 1 << 20;     // what a row may occupy in a core's own cache between sweeps
   int64_t maxWeight = 160;             // element operations in one kernel, so that registers and compile time hold out
+  int64_t maxAcross = 0;               // elements of folds that rows' threads can carry from row to row; 0: none
   int threads = 2;
 };
 

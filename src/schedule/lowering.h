@@ -69,6 +69,7 @@ class Lowering {
 
   BufferId bufferOf(ValueId v) const;  // of an input or output
   bool hasBuffer(ValueId v) const;
+  const RegionMemory& memory() const { return *memory_; }
   /// Writes `body` for plain or streaming stores, or for both, to choose from when the sizes are known.
   void withStreaming(Streaming streaming, double streamBytes, const std::function<void(bool)>& body);
 

@@ -39,11 +39,12 @@ class Planner {
     std::vector<ValueId> stores;
     for (ValueId v : region_.outputs)
       if (isFull(graph_, region_, v)) stores.push_back(v);
-    if (!stores.empty()) out.sweeps.push_back({{}, stores, {}, {}, 0});
+    if (!stores.empty() || !region_.across.empty()) out.sweeps.push_back({{}, stores, {}, region_.across, {}, 0});
     for (size_t s = 0; s < out.sweeps.size(); ++s) {
       std::unordered_set<uint32_t> here;
       for (ValueId v : out.sweeps[s].folds) walk(out, s, graph_.node(v).operands[0], here);
       for (ValueId v : out.sweeps[s].stores) walk(out, s, v, here);
+      for (ValueId v : out.sweeps[s].across) walk(out, s, graph_.node(v).operands[0], here);
       for (uint32_t v : here) first_.try_emplace(v, s);
     }
     return out;

@@ -12,6 +12,7 @@ struct Sweep {
   std::vector<ValueId> folds;
   std::vector<ValueId> stores;
   std::vector<ValueId> keeps;      // full-level values computed here and kept aside for later sweeps
+  std::vector<ValueId> across;     // folds over the kept axes that take what is computed here; in the last sweep
   std::vector<ValueId> rowValues;  // kept-level values that become known after it, in order
   int64_t weight = 0;              // element operations at full level
 };

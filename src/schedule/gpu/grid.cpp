@@ -17,6 +17,7 @@ Dim reachOf(const Lowering& l) {
       unknown.push_back(d);
   };
   cover(elementCount(l.region.domain));
+  for (const Scratch& scratch : l.memory().scratch) cover(scratch.size);
   for (ValueId v : l.region.inputs) cover(l.graph.type(v).elements());
   for (ValueId v : l.region.outputs) cover(l.graph.type(v).elements());
   for (ValueId v : l.region.nodes) {

@@ -18,11 +18,12 @@ std::string FoldAxes::Plan::str() const {
   out += fmt::format(", {} x {} lanes{}", vectors, lanes, straddles ? " across rows" : "");
   if (keep) out += ", values kept";
   if (resident) out += fmt::format(", {} blocks", resident);
+  if (blocks) return out + fmt::format(", {} in all, then {}", blocks, parts[0].str());
   return piece ? out + fmt::format(", pieces of {}, then {}", piece, parts[0].str()) : out;
 }
 
 Decision FoldAxes::accepts(const Graph& graph, const Region& region) const {
-  return schedule::FoldAxes{}.accepts(graph, region);
+  return schedule::FoldAxes{}.accepts(graph, region.across.empty() ? region : rowsPart(graph, region));
 }
 
 std::vector<ValueId> readAgain(const Lowering& l, const Phases& phases) {
@@ -31,6 +32,7 @@ std::vector<ValueId> readAgain(const Lowering& l, const Phases& phases) {
     std::vector<bool> seen(l.graph.size(), false);
     std::vector<ValueId> work = sweep.stores;
     for (ValueId v : sweep.folds) work.push_back(l.graph.node(v).operands[0]);
+    for (ValueId v : sweep.across) work.push_back(l.graph.node(v).operands[0]);
     while (!work.empty()) {
       const ValueId v = work.back();
       work.pop_back();
@@ -50,6 +52,50 @@ std::vector<ValueId> readAgain(const Lowering& l, const Phases& phases) {
 
 namespace {
 
+using Slots = std::vector<std::pair<int, int>>;  // in scratch, a fold each: what was found and where
+
+/// Scratch for what is found in pieces of folds, `each` of every fold.
+Slots addSlots(const Graph& graph, RegionMemory& memory, const std::vector<ValueId>& folds, const Dim& each) {
+  Slots slots;
+  for (ValueId v : folds) {
+    const auto kind = std::get<Reduce>(graph.node(v).op).kind;
+    const DType type = accumulatorType(kind, graph.type(graph.node(v).operands[0]).dtype);
+    slots.push_back({memory.add("partial", type, each), -1});
+    if (isArg(kind)) slots.back().second = memory.add("where", DType::i64, each);
+  }
+  return slots;
+}
+
+std::vector<PartialBuffers> bindSlots(Lowering& l, const Slots& slots, kernel::Access access) {
+  std::vector<PartialBuffers> out;
+  for (auto [value, where] : slots)
+    out.push_back({l.scratch(value, access), where < 0 ? BufferId{} : l.scratch(where, access)});
+  return out;
+}
+
+/// Rows with folds across, and the launch that finishes those.
+Scheduled lowerBothWays(const Graph& graph, const Region& region, const FoldAxes::Plan& plan,
+                        const std::string& kernelName, const std::shared_ptr<RegionMemory>& memory) {
+  const Region rows = rowsPart(graph, region), columns = columnsPart(graph, region),
+               finishing = afterFolds(graph, columns);
+  const Lowering whole(graph, columns, kernelName, memory);
+  const FoldDomain columnDomain = foldDomain(whole);
+  const Pieces pieces{Dim(int64_t{plan.blocks} * plan.rows), 1};
+  Dim kept = 1;
+  for (size_t g : columnDomain.keptGroups) kept = kept * columnDomain.groups[g].extent;
+  const Slots slots = addSlots(graph, *memory, region.across, kept * pieces.count);
+  std::vector<Scheduled> launches;
+  Lowering one(graph, rows, kernelName, memory);
+  const auto out = bindSlots(one, slots, kernel::Access::out);
+  lowerRowsAcross(one, foldDomain(one), plan, out);
+  launches.push_back(std::move(one).finish("", ""));
+  Lowering two(graph, finishing, kernelName, memory);
+  const auto in = bindSlots(two, slots, kernel::Access::in);
+  lowerColumnFinish(two, columnDomain, plan.parts[0], pieces, in);
+  launches.push_back(std::move(two).finish("", ""));
+  return joined(std::move(launches), std::string(FoldAxes::name), plan.str());
+}
+
 /// A fold in two launches, with what the first leaves for the second.
 Scheduled lowerTwoStages(const Graph& graph, const Region& region, const FoldAxes::Plan& plan,
                          const std::string& kernelName, const std::shared_ptr<RegionMemory>& memory) {
@@ -59,29 +105,18 @@ Scheduled lowerTwoStages(const Graph& graph, const Region& region, const FoldAxe
   const Pieces pieces{Dim::ceilDiv(domain.foldedCount, plan.piece), plan.piece};
   Dim kept = 1;
   for (size_t g : domain.keptGroups) kept = kept * domain.groups[g].extent;
-  std::vector<std::pair<int, int>> slots;
-  for (ValueId v : phases.sweeps[0].folds) {
-    const auto kind = std::get<Reduce>(graph.node(v).op).kind;
-    const DType type = accumulatorType(kind, graph.type(graph.node(v).operands[0]).dtype);
-    slots.push_back({memory->add("partial", type, kept * pieces.count), -1});
-    if (isArg(kind)) slots.back().second = memory->add("where", DType::i64, kept * pieces.count);
-  }
-  const auto buffers = [&](Lowering& l, kernel::Access access) {
-    std::vector<PartialBuffers> out;
-    for (auto [value, where] : slots)
-      out.push_back({l.scratch(value, access), where < 0 ? BufferId{} : l.scratch(where, access)});
-    return out;
-  };
+  const Slots slots = addSlots(graph, *memory, phases.sweeps[0].folds, kept * pieces.count);
   const bool columns = plan.form == FoldAxes::Form::columns;
   std::vector<Scheduled> launches;
   Region first = region;
   first.outputs.clear();
   Lowering one(graph, first, kernelName, memory);
-  const auto out = buffers(one, kernel::Access::out);
+  const auto out = bindSlots(one, slots, kernel::Access::out);
   columns ? lowerColumnPieces(one, domain, plan, pieces, out) : lowerRowPieces(one, domain, plan, pieces, out);
   launches.push_back(std::move(one).finish("", ""));
-  Lowering two(graph, region, kernelName, memory);
-  const auto in = buffers(two, kernel::Access::in);
+  const Region second = afterFolds(graph, region);
+  Lowering two(graph, second, kernelName, memory);
+  const auto in = bindSlots(two, slots, kernel::Access::in);
   columns ? lowerColumnFinish(two, domain, plan.parts[0], pieces, in)
           : lowerRowFinish(two, domain, plan.parts[0], pieces, in);
   launches.push_back(std::move(two).finish("", ""));
@@ -100,6 +135,7 @@ Scheduled FoldAxes::lower(const Graph& graph, const Region& region, const Plan& 
                                                : Pointwise{}.lower(graph, parts[s], *plan.last, kernelName, memory));
     return joined(std::move(launches), std::string(name), plan.str());
   }
+  if (plan.blocks) return lowerBothWays(graph, region, plan, kernelName, memory);
   if (plan.piece) return lowerTwoStages(graph, region, plan, kernelName, memory);
   Lowering l(graph, region, kernelName, std::move(memory));
   const FoldDomain domain = foldDomain(l);

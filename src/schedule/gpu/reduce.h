@@ -14,7 +14,8 @@ namespace tokamak::schedule::gpu {
 ///   sweeps     the same for rows too long to be held: every sweep reads the row again, from the caches
 /// In columns, the last axis being kept: a thread takes a vector of neighbouring columns and every n-th row of them.
 /// Where there are too few rows or columns to fill the machine a fold goes in two launches, pieces and then what was
-/// found in them; further sweeps are launches of their own.
+/// found in them; further sweeps are launches of their own. Folds across (fusion/both_ways.h) are carried by blocks
+/// that go from row to row, and finished in a second launch.
 ///
 /// Threads join what they found by warp folds and, where a row has several warps, once through shared memory: every
 /// thread sums the warps' results itself, so that one barrier does.
@@ -26,16 +27,17 @@ struct FoldAxes {
   enum class Form : uint8_t { registers, sweeps, columns };
   struct Plan {
     Form form = Form::registers;
-    int threads = 128;                    // of a row; side by side
-    int rows = 1;                         // of a block
-    int lanes = 4;                        // of a vector
-    int vectors = 4;                      // a thread holds, or has in flight
-    bool straddles = false;               // vectors reach into neighbouring rows
-    bool keep = false;                    // dear values are kept between sweeps
-    int resident = 0;                     // blocks of a multiprocessor; 0: as it comes
-    int64_t piece = 0;                    // elements of a fold in one of its pieces, if it goes in two launches
-    bool apart = false;                   // every sweep goes by itself
-    std::vector<Plan> parts;              // of the second launch; of each sweep that folds
+    int threads = 128;        // of a row; side by side
+    int rows = 1;             // of a block
+    int lanes = 4;            // of a vector
+    int vectors = 4;          // a thread holds, or has in flight
+    bool straddles = false;   // vectors reach into neighbouring rows
+    bool keep = false;        // dear values are kept between sweeps
+    int resident = 0;         // blocks of a multiprocessor; 0: as it comes
+    int64_t piece = 0;        // elements of a fold in one of its pieces, if it goes in two launches
+    bool apart = false;       // every sweep goes by itself
+    int blocks = 0;           // that go from row to row and carry folds across; 0: a block takes its rows once
+    std::vector<Plan> parts;  // of the second launch; of each sweep that folds
     std::optional<Pointwise::Plan> last;  // apart: of the sweep that stores
     std::string str() const;
   };
@@ -50,6 +52,10 @@ struct FoldAxes {
 std::vector<ValueId> readAgain(const Lowering& l, const Phases& phases);
 
 void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan);
+/// The rows of a region with folds across, and what was carried for them: piece by piece, as lowerColumnFinish wants
+/// it.
+void lowerRowsAcross(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan,
+                     const std::vector<PartialBuffers>& partial);
 void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan);
 
 /// Pieces that a fold goes in, and elements of each but the last.

@@ -12,10 +12,11 @@ namespace tokamak::schedule::gpu {
 
 namespace {
 
-constexpr double kBase = 30;    // registers of a thread beside what it holds
-constexpr double kWeight = 10;  // and for a vector of each operand that all rows share
-constexpr int kUsual = 64;      // registers that kernels of this sort are given
-constexpr int kMaxVectors = 8;  // that a thread holds
+constexpr double kBase = 30;     // registers of a thread beside what it holds
+constexpr double kWeight = 10;   // and for a vector of each operand that all rows share
+constexpr double kStraddle = 8;  // and for the borders of rows that begin anywhere
+constexpr int kUsual = 64;       // registers that kernels of this sort are given
+constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
 constexpr double kLongFold = 32768;  // elements worth a piece of their own
 
@@ -75,7 +76,7 @@ class Planner {
     if (along && onePiece && plan.lanes * 2 < most_ && folded_ >= 2 * most_) plan.straddles = true, plan.lanes = most_;
     const double vectors = std::ceil(folded_ / plan.lanes) + plan.straddles;
     const Registers each = registersOf(l_, plan.lanes);
-    const double base = kBase + kWeight * each.weights;
+    const double base = kBase + kWeight * each.weights + (plan.straddles ? kStraddle : 0);
     // Long rows and those that begin anywhere want many vectors a thread: less is done once a thread.
     plan.threads = threadsFor(vectors, vectors >= 1024 || plan.straddles ? 7 : 4, base, each.held, gpu_.registers);
     plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
@@ -108,6 +109,32 @@ class Planner {
     plan.threads = powerUp(columns / plan.lanes, std::min(32, 256 / plan.rows));
     plan.rows = powerUp(folded_, 256 / plan.threads);
     blocks_ = kept_ / columns * std::ceil(columns / (plan.threads * plan.lanes));
+    return plan;
+  }
+
+  /// Rows whose columns are folded on the way: few vectors a thread, for every one is carried along.
+  FoldAxes::Plan across() {
+    FoldAxes::Plan plan;
+    plan.lanes = domain_.vectorFolded ? static_cast<int>(powerIn(domain_.groups.back().extent, most_)) : 1;
+    const double vectors = std::ceil(folded_ / plan.lanes);
+    plan.threads = vectors <= kWarp ? powerUp(vectors, kWarp) : std::min(kRowThreads, roundUp(vectors, kWarp));
+    plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
+    plan.rows = std::max(1, 256 / plan.threads);
+    double carried = 0;
+    for (ValueId v : l_.region.across) {
+      const auto kind = std::get<Reduce>(l_.graph.node(v).op).kind;
+      carried += plan.lanes * static_cast<double>(byteWidth(accumulatorType(kind, l_.graph.type(v).dtype))) / 4;
+    }
+    const double used = kBase + (registersOf(l_, plan.lanes).held + carried) * plan.vectors;
+    plan.resident = std::max(1, residentOf(plan, used));
+    plan.blocks = gpu_.multiprocessors * plan.resident;
+    FoldAxes::Plan second;
+    second.form = FoldAxes::Form::columns;
+    second.vectors = 4;
+    second.lanes = static_cast<int>(powerIn(domain_.groups.back().extent, 4));
+    second.threads = powerUp(likely(domain_.groups.back().extent, hints_) / second.lanes, 32);
+    second.rows = powerUp(plan.blocks * plan.rows / 4.0, 512 / second.threads);
+    plan.parts = {second};
     return plan;
   }
 
@@ -173,6 +200,10 @@ class Planner {
 
 FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const DimBindings& hints,
                               const Device& device) const {
+  if (!region.across.empty()) {
+    const Region rows = rowsPart(graph, region);
+    return Planner(graph, rows, hints, device).across();
+  }
   Planner planner(graph, region, hints, device);
   Lowering l(graph, region, "plan");
   Plan plan = foldDomain(l).vectorFolded ? planner.rows() : planner.columns();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fusion/both_ways.h"
+
 namespace tokamak::schedule::gpu {
 
 Region partOf(const Graph& graph, const Region& region, const std::vector<ValueId>& roots,
@@ -60,6 +62,59 @@ std::vector<Region> splitSweeps(const Graph& graph, const Region& region, Region
     for (ValueId v : outputs) known[v.index] = true;
   }
   return parts;
+}
+
+Region rowsPart(const Graph& graph, const Region& region) {
+  const std::vector<bool> late = afterAcross(graph, region);
+  std::vector<ValueId> outputs, roots;
+  for (ValueId v : region.outputs)
+    if (!late[v.index]) outputs.push_back(v);
+  roots = outputs;
+  for (ValueId v : region.across) roots.push_back(graph.node(v).operands[0]);
+  Region part = partOf(graph, region, roots);
+  part.outputs = std::move(outputs);
+  return part;
+}
+
+Region columnsPart(const Graph& graph, const Region& region) {
+  const std::vector<bool> late = afterAcross(graph, region);
+  std::vector<ValueId> outputs;
+  for (ValueId v : region.outputs)
+    if (late[v.index]) outputs.push_back(v);
+  // Folds of rows on the way are not this part's: what they give stands for an input.
+  std::vector<bool> known(graph.size(), false);
+  for (ValueId v : region.nodes) known[v.index] = opAs<Reduce>(graph, v) && !late[v.index];
+  Region part = partOf(graph, region, outputs, known);
+  part.outputs = std::move(outputs);
+  part.across.clear();
+  part.folded.clear();
+  for (size_t i = 0; i < region.domain.size(); ++i)
+    if (std::find(region.folded.begin(), region.folded.end(), Axis(i)) == region.folded.end())
+      part.folded.push_back(Axis(i));
+  return part;
+}
+
+Region afterFolds(const Graph& graph, const Region& region) {
+  std::vector<bool> inRegion(graph.size(), false), seen(graph.size(), false);
+  for (ValueId v : region.nodes) inRegion[v.index] = true;
+  Region part = region;
+  part.inputs.clear();
+  part.nodes.clear();
+  std::vector<ValueId> work = region.outputs;
+  for (ValueId v : region.nodes)
+    if (opAs<Reduce>(graph, v)) work.push_back(v);
+  while (!work.empty()) {
+    const ValueId v = work.back();
+    work.pop_back();
+    if (seen[v.index]) continue;
+    seen[v.index] = true;
+    (inRegion[v.index] ? part.nodes : part.inputs).push_back(v);
+    if (inRegion[v.index] && !opAs<Reduce>(graph, v))
+      work.insert(work.end(), graph.node(v).operands.begin(), graph.node(v).operands.end());
+  }
+  std::sort(part.nodes.begin(), part.nodes.end());
+  std::sort(part.inputs.begin(), part.inputs.end());
+  return part;
 }
 
 Scheduled joined(std::vector<Scheduled> parts, std::string scheduler, std::string plan) {

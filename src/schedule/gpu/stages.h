@@ -15,6 +15,13 @@ Region partOf(const Graph& graph, const Region& region, const std::vector<ValueI
 /// `memory`.
 std::vector<Region> splitSweeps(const Graph& graph, const Region& region, RegionMemory& memory);
 
+/// What a region with folds across does row by row: all but what comes after those folds. They are still its `across`.
+Region rowsPart(const Graph& graph, const Region& region);
+/// The folds across and what comes after them, as a region that folds all axes but the region's.
+Region columnsPart(const Graph& graph, const Region& region);
+/// A reduce region of one sweep without what comes before its folds.
+Region afterFolds(const Graph& graph, const Region& region);
+
 /// The launches of several, in order, as one.
 Scheduled joined(std::vector<Scheduled> parts, std::string scheduler, std::string plan);
 

@@ -1,0 +1,59 @@
+#include "schedule/gpu/rows.h"
+
+namespace tokamak::schedule::gpu {
+
+using kernel::Binding;
+
+void Rows::runPiece(ExprId b, ExprId t, const Pieces& pieces, const std::vector<PartialBuffers>& partial) {
+  const ExprId piece = w_.let("piece", w_.binary(BinaryKind::fmod, b, w_.dim(pieces.count)));
+  placeThread(t);
+  placeRow(w_.let("row", w_.binary(BinaryKind::div, b, w_.dim(pieces.count))));
+  const Sweep& sweep = phases_.sweeps[0];
+  std::vector<FoldState> folds = begin(sweep);
+  overLoops(sweep, folds, w_.let("begin", w_.mul(piece, w_.i64(pieces.size))), pieces.size);
+  const std::vector<Found> found = join(sweep, folds);
+  w_.when(w_.binary(BinaryKind::eq, t, w_.i64(0)), [&] {
+    for (size_t k = 0; k < found.size(); ++k) {
+      w_.store(partial[k].value, b, found[k].value);
+      if (partial[k].where) w_.store(partial[k].where, b, found[k].position);
+    }
+  });
+}
+
+void Rows::runPieces(ExprId b, ExprId t, const Pieces& pieces, const std::vector<PartialBuffers>& partial) {
+  placeThread(t);
+  placeRow(b);
+  const Sweep& sweep = phases_.sweeps[0];
+  std::vector<PieceFold> folds;
+  for (size_t k = 0; k < sweep.folds.size(); ++k)
+    folds.emplace_back(w_, kindOf(sweep.folds[k]), w_.bufferType(partial[k].value), 1);
+  const ExprId first = w_.let("first", w_.mul(b, w_.dim(pieces.count)));
+  l_.e.loop("p", t, w_.dim(pieces.count), plan_.threads, Binding::serial, [&](ExprId p) {
+    const ExprId at = w_.let("at", w_.add(first, p));
+    for (size_t k = 0; k < folds.size(); ++k)
+      folds[k].take(w_.load(partial[k].value, at), partial[k].where ? w_.load(partial[k].where, at) : ExprId{});
+  });
+  std::vector<Found> found;
+  for (PieceFold& fold : folds) found.push_back(fold.found());
+  finish(sweep, joinThreads(w_, {t, plan_.threads, 1}, std::move(found)));
+  storeOnce();
+}
+
+void lowerRowPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
+                    const std::vector<PartialBuffers>& partial) {
+  const Phases phases = planPhases(l.graph, l.region, false);
+  if (plan.resident) l.w.setResidentBlocks(plan.resident);
+  overGrid(l, rowsOf(domain) * pieces.count, plan.threads,
+           rowSlack(domain, plan) + rowsOf(domain) * pieces.count + Dim(2 * pieces.size),
+           [&](ExprId b, ExprId t) { Rows(l, domain, plan, phases).runPiece(b, t, pieces, partial); });
+}
+
+void lowerRowFinish(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
+                    const std::vector<PartialBuffers>& partial) {
+  const Phases phases = planPhases(l.graph, l.region, false);
+  overGrid(l, rowsOf(domain), plan.threads,
+           rowSlack(domain, plan) + rowsOf(domain) * pieces.count + Dim(2 * pieces.size),
+           [&](ExprId b, ExprId t) { Rows(l, domain, plan, phases).runPieces(b, t, pieces, partial); });
+}
+
+}  // namespace tokamak::schedule::gpu

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "schedule/gpu/join.h"
+#include "schedule/gpu/reduce.h"
+
+namespace tokamak::schedule::gpu {
+
+/// One thread's part of the rows of a region. rows.cpp takes a row through its sweeps, row_pieces.cpp cuts rows into
+/// pieces, rows_across.cpp goes from row to row and carries folds of the columns along.
+class Rows {
+ public:
+  Rows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases);
+
+  /// The row or rows of block b, through all sweeps.
+  void run(ExprId b, ExprId t);
+  /// Stage one of two: folds a piece of a row and stores what was found in it.
+  void runPiece(ExprId b, ExprId t, const Pieces& pieces, const std::vector<PartialBuffers>& partial);
+  /// Stage two: folds what was found in the pieces of a row.
+  void runPieces(ExprId b, ExprId t, const Pieces& pieces, const std::vector<PartialBuffers>& partial);
+  /// Every row whose turn is with block b of `plan.blocks`; leaves in piece b (a row of the block each) what was
+  /// carried for the columns.
+  void runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& partial);
+
+ private:
+  struct Chunk {
+    At at;
+    Index position;   // of its first lane in the row, from the border of memory on where vectors straddle
+    size_t held = 0;  // which of the thread's vectors it is
+  };
+
+  ReduceKind kindOf(ValueId fold) const { return std::get<Reduce>(l_.graph.node(fold).op).kind; }
+  int64_t stride() const { return int64_t{plan_.threads} * plan_.lanes; }  // elements of a row that its threads take
+
+  void placeThread(ExprId t);
+  void placeRow(ExprId first);
+  void holdLoads();
+  Chunk chunk(ExprId from, bool low, bool high);
+  At keptPlace();
+
+  void sweepAll();
+  std::vector<FoldState> begin(const Sweep& sweep);
+  void overHeld(const Sweep& sweep, std::vector<FoldState>& folds);
+  /// Elements [begin, begin + size) of the row, counted from its start or the border before it, or all of them: whole
+  /// rounds of `vectors` vectors a thread first, then vector by vector.
+  void overLoops(const Sweep& sweep, std::vector<FoldState>& folds, ExprId begin = {}, int64_t size = 0);
+  void take(const Sweep& sweep, std::vector<FoldState>& folds, const std::vector<Chunk*>& chunks);
+  void store(const Sweep& sweep, const std::vector<Chunk*>& chunks);
+  void carry(const Sweep& sweep, const Chunk& chunk);
+  std::vector<Found> join(const Sweep& sweep, std::vector<FoldState>& folds);
+  void finish(const Sweep& sweep, const std::vector<Found>& found);
+  void storeOnce();
+
+  Lowering& l_;
+  Writer& w_;
+  const FoldDomain& domain_;
+  const FoldAxes::Plan& plan_;
+  const Phases& phases_;
+  std::vector<Index> index_;
+  Dim rows_ = 1;
+  bool wholeBlocks_ = true;  // no block reaches past the last row
+  bool rowsFirst_ = true;    // a row lies in one piece
+  ExprId thread_, lane_, slot_, row_, rowHere_, own_, start_, border_, shift_;
+  std::vector<Chunk> chunks_;
+  std::vector<std::vector<kernel::VarId>> carried_;  // a fold across each, a vector each
+  std::unordered_map<uint32_t, std::vector<std::pair<std::vector<Index>, ExprId>>> kept_;
+};
+
+Dim rowsOf(const FoldDomain& domain);
+/// How far index arithmetic goes beyond the buffers.
+Dim rowSlack(const FoldDomain& domain, const FoldAxes::Plan& plan);
+
+}  // namespace tokamak::schedule::gpu

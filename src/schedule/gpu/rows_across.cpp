@@ -1,0 +1,69 @@
+#include "schedule/gpu/rows.h"
+#include "schedule/identity.h"
+
+namespace tokamak::schedule::gpu {
+
+using kernel::Binding;
+
+/// Adds a vector of the row to what is carried for its columns.
+void Rows::carry(const Sweep& sweep, const Chunk& chunk) {
+  for (size_t k = 0; k < sweep.across.size(); ++k) {
+    const ValueId fold = sweep.across[k];
+    const kernel::VarId sum = carried_[k][chunk.held];
+    const auto combine = combinerOf(kindOf(fold));
+    const DType type = accumulatorType(kindOf(fold), l_.graph.type(l_.graph.node(fold).operands[0]).dtype);
+    const ExprId x = w_.splat(w_.convert(l_.e.value(l_.graph.node(fold).operands[0], chunk.at), type), plan_.lanes);
+    const ExprId next = w_.binary(combine, w_.get(sum), x);
+    ExprId counts = chunk.at.mask;
+    if (rowHere_) counts = counts ? w_.both(counts, w_.splat(rowHere_, w_.lanes(counts))) : rowHere_;
+    w_.assign(sum, counts ? w_.select(counts, next, w_.get(sum)) : next);
+  }
+}
+
+void Rows::runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& partial) {
+  const Sweep& last = phases_.sweeps.back();
+  placeThread(t);
+  for (ValueId fold : last.across) {
+    const DType type = accumulatorType(kindOf(fold), l_.graph.type(l_.graph.node(fold).operands[0]).dtype);
+    auto& sums = carried_.emplace_back();
+    for (int k = 0; k < plan_.vectors; ++k)
+      sums.push_back(w_.declare("sum", w_.imm(identityOf(combinerOf(kindOf(fold)), type), type, plan_.lanes)));
+  }
+  size_t barriers = 0;
+  for (const Sweep& sweep : phases_.sweeps) barriers += !sweep.folds.empty();
+  l_.e.loop("r", w_.mul(b, w_.i64(plan_.rows)), w_.dim(rows_), int64_t{plan_.blocks} * plan_.rows, Binding::serial,
+            [&](ExprId first) {
+              chunks_.clear();
+              kept_.clear();
+              placeRow(first);
+              sweepAll();
+              // Slow warps may still read what the warps left for them.
+              if (barriers == 1 && plan_.threads > kWarp) w_.barrier();
+            });
+  // Laid out as [outer, piece, column], as stage two of a fold of columns reads it.
+  const Dim columns = domain_.groups.back().extent;
+  const int64_t pieces = int64_t{plan_.blocks} * plan_.rows, n = *domain_.foldedCount.constant();
+  const ExprId piece = w_.let("piece", w_.add(w_.mul(b, w_.i64(plan_.rows)), slot_));
+  for (int64_t v = 0; v < plan_.vectors; ++v) {
+    const ExprId from = w_.let("from", w_.add(own_, w_.i64(v * stride())));
+    const ExprId outer = w_.binary(BinaryKind::div, from, w_.dim(columns)),
+                 column = w_.binary(BinaryKind::fmod, from, w_.dim(columns));
+    const ExprId line = w_.add(w_.mul(outer, w_.i64(pieces)), piece);
+    const ExprId at = w_.let("at", w_.add(w_.mul(line, w_.dim(columns)), column));
+    ExprId mask;
+    if ((v + 1) * stride() > n) mask = w_.binary(BinaryKind::lt, from, w_.i64(n));
+    for (size_t k = 0; k < carried_.size(); ++k)
+      w_.store(partial[k].value, at, w_.get(carried_[k][static_cast<size_t>(v)]), mask);
+  }
+}
+
+void lowerRowsAcross(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan,
+                     const std::vector<PartialBuffers>& partial) {
+  const Phases phases = planPhases(l.graph, l.region, plan.keep);
+  if (plan.resident) l.w.setResidentBlocks(plan.resident);
+  const Dim slack = rowSlack(domain, plan) + domain.foldedCount * Dim(int64_t{2} * plan.blocks * plan.rows);
+  overGrid(l, plan.blocks, plan.threads * plan.rows, slack,
+           [&](ExprId b, ExprId t) { Rows(l, domain, plan, phases).runAcross(b, t, partial); });
+}
+
+}  // namespace tokamak::schedule::gpu

@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "gpu_plans/run.h"
+
+namespace tokamak::gpu_plans {
+namespace {
+
+/// The gradients of a layer norm's input, weight and bias.
+std::string normBackward(std::string_view dtype, std::string_view m, std::string_view n) {
+  return fmt::format(
+      R"(graph @g(%dy: {0}[{1}, {2}], %x: {0}[{1}, {2}], %w: {0}[{2}], %mean: f32[{1}], %rstd: f32[{1}]) {{
+    %0 = cast %dy : f32[{1}, {2}]
+    %1 = cast %x : f32[{1}, {2}]
+    %2 = broadcast %mean {{axes = [0]}} : f32[{1}, {2}]
+    %3 = sub %1, %2 : f32[{1}, {2}]
+    %4 = broadcast %rstd {{axes = [0]}} : f32[{1}, {2}]
+    %xhat = mul %3, %4 : f32[{1}, {2}]
+    %5 = cast %w : f32[{2}]
+    %6 = broadcast %5 {{axes = [1]}} : f32[{1}, {2}]
+    %g = mul %0, %6 : f32[{1}, {2}]
+    %7 = mul %g, %xhat : f32[{1}, {2}]
+    %c1 = reduce %7 {{kind = mean, axes = [1]}} : f32[{1}]
+    %c2 = reduce %g {{kind = mean, axes = [1]}} : f32[{1}]
+    %8 = broadcast %c1 {{axes = [0]}} : f32[{1}, {2}]
+    %9 = broadcast %c2 {{axes = [0]}} : f32[{1}, {2}]
+    %10 = mul %xhat, %8 : f32[{1}, {2}]
+    %11 = sub %g, %10 : f32[{1}, {2}]
+    %12 = sub %11, %9 : f32[{1}, {2}]
+    %13 = mul %12, %4 : f32[{1}, {2}]
+    %dx = cast %13 : {0}[{1}, {2}]
+    %14 = mul %0, %xhat : f32[{1}, {2}]
+    %15 = reduce %14 {{kind = sum, axes = [0]}} : f32[{2}]
+    %16 = reduce %0 {{kind = sum, axes = [0]}} : f32[{2}]
+    %dw = cast %15 : {0}[{2}]
+    %db = cast %16 : {0}[{2}]
+    return %dx, %dw, %db
+  }})",
+      dtype, m, n);
+}
+
+size_t lines(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
+
+TEST(GpuBothWays, GradientsOfANormInOnePass) {
+  EXPECT_EQ(
+      plansOf(normBackward("bf16", "300", "256")),
+      "reduce: registers, 32 threads x 8, 1 x 8 lanes, 3 blocks, 396 in all, then columns, 32 threads x 16, 4 x 4 "
+      "lanes\n");
+  for (const char* n : {"64", "200", "1000", "4096"}) {
+    EXPECT_EQ(lines(plansOf(normBackward("bf16", "17", n))), 1u);
+    EXPECT_EQ(lines(plansOf(normBackward("f32", "M", n), {{"M", 33}})), 1u);
+  }
+  EXPECT_EQ(lines(plansOf(normBackward("f32", "9", "129"))), 1u);
+  EXPECT_EQ(lines(plansOf(normBackward("f32", "64", "64"))), 1u);
+  EXPECT_EQ(lines(plansOf(normBackward("f32", "M", "96"), {{"M", 0}})), 1u);
+}
+
+TEST(GpuBothWays, LongRowsGoTheirOwnWays) {
+  EXPECT_GT(lines(plansOf(normBackward("bf16", "3", "20000"))), 1u);
+  EXPECT_GT(lines(plansOf(normBackward("bf16", "M", "N"), {{"M", 3}, {"N", 200}})), 1u);
+}
+
+TEST(GpuBothWays, ColumnsOfWhatTheRowsGive) {
+  EXPECT_EQ(lines(plansOf(R"(graph @g(%x: f32[70, 128]) {
+    %0 = softmax %x {axis = 1} : f32[70, 128]
+    %1 = reduce %0 {kind = sum, axes = [0]} : f32[128]
+    %2 = reduce %0 {kind = max, axes = [0]} : f32[128]
+    %3 = mul %1, %2 : f32[128]
+    return %0, %3
+  })")),
+            1u);
+}
+
+TEST(GpuBothWays, AnotherKernelInBetween) {
+  plansOf(R"(graph @g(%x: f32[70, 128], %w: f32[128, 128]) {
+    %0 = softmax %x {axis = 1} : f32[70, 128]
+    %1 = matmul %0, %w : f32[70, 128]
+    %2 = add %0, %1 : f32[70, 128]
+    %3 = reduce %2 {kind = sum, axes = [0]} : f32[128]
+    return %0, %3
+  })");
+}
+
+}  // namespace
+}  // namespace tokamak::gpu_plans
