@@ -83,6 +83,8 @@ foreach(folder support graph fusion kernel schedule library runtime driver)
   install(DIRECTORY src/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal COMPONENT library
           FILES_MATCHING PATTERN "*.h" PATTERN "onednn*" EXCLUDE PATTERN "testing.h" EXCLUDE)
 endforeach()
+install(FILES src/codegen/cuda/compile.h src/codegen/cuda/emit.h src/codegen/cuda/nvrtc.h COMPONENT library
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal/codegen/cuda)
 install(FILES src/codegen/llvm/host_target.h COMPONENT library
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal/codegen/llvm)
 install(EXPORT tokamak NAMESPACE tokamak:: FILE tokamakTargets.cmake DESTINATION ${package_dir} COMPONENT library)

@@ -229,9 +229,12 @@ Text FunctionText::warpText(ExprId id, BinaryKind kind, ExprId a, int width, boo
     line(fmt::format("  if ({}() % {} >= d) {} = {};", snippets_.use("lane"), width, name, joined.text));
     line("}");
   } else {
+    // All lanes shuffle, also where && or || knows its result without the other side.
     const Text across = call(snippets_.use("shuffle_xor"), {own, distance});
-    line(fmt::format("for (int d = {}; d > 0; d /= 2) {} = {};", width / 2, name,
-                     binaryText(snippets_, kind, type.dtype, own, across).text));
+    line(fmt::format("for (int d = {}; d > 0; d /= 2) {{", width / 2));
+    line(fmt::format("  const {} across = {};", type_name, across.text));
+    line(fmt::format("  {} = {};", name, binaryText(snippets_, kind, type.dtype, own, {"across", Level::atom}).text));
+    line("}");
   }
   nesting_[id.index] = 0;
   remember(id, {own, 0, {}});

@@ -33,7 +33,9 @@ constexpr const char* kRowSums =
 TEST(Warp, FoldsAndResidentBlocks) {
   const std::string text = textOf(kRowSums);
   EXPECT_NE(text.find("__launch_bounds__(256, 8)"), std::string::npos) << text;
-  EXPECT_NE(text.find("for (int d = 16; d > 0; d /= 2) t"), std::string::npos) << text;
+  EXPECT_NE(text.find("for (int d = 16; d > 0; d /= 2) {\n"), std::string::npos) << text;
+  // Every lane takes part in a shuffle: it stands in no branch and on no side of && or ||.
+  EXPECT_NE(text.find("const float across = tk::shuffle_xor("), std::string::npos) << text;
   EXPECT_NE(text.find("tk::load_evict_last<16>"), std::string::npos) << text;
   EXPECT_EQ(text.find("long long row"), std::string::npos) << "a reach makes indices narrow\n" << text;
 }
