@@ -124,8 +124,12 @@ bool isFunction(std::string_view name) {
 
 }  // namespace
 
-/// Whether everything that the kernel writes is rounded to halves.
+/// Whether everything that the kernel writes is rounded to halves, and no float says where to read: a coordinate that
+/// is off by its last bit may be another element's.
 static bool writesHalves(const Kernel& kernel) {
+  for (size_t i = 0; i < kernel.exprCount(); ++i)
+    if (auto* convert = std::get_if<Convert>(&kernel.expr(ExprId(i)).node))
+      if (isFloat(kernel.type(convert->a).dtype) && isInteger(kernel.type(ExprId(i)).dtype)) return false;
   return std::all_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& buffer) {
     return buffer.scope != Scope::global || buffer.access == Access::in || isHalf(buffer.dtype);
   });
