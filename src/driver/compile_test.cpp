@@ -82,6 +82,17 @@ TEST(Compile, SumOfTwoProductsIsOneEpilogue) {
 })");
 }
 
+TEST(Compile, AProductWhoseReshapeIsAResultHasNoEpilogue) {
+  threeWays(R"(
+    graph @linear(%x: f32[4, 7], %w: f32[7, 5], %b: f32[5]) {
+      %0 = matmul %x, %w, %b : f32[4, 5]
+      %1 = reshape %0 : f32[20]
+      %2 = gelu_tanh %1 : f32[20]
+      %3 = add %2, %1 : f32[20]
+      return %1, %2, %3
+    })");
+}
+
 TEST(Compile, PointwiseChain) {
   threeWays(R"(graph @f(%x: f32[7, 33], %b: f32[33]) {
     %0 = broadcast %b {axes = [1]} : f32[7, 33]

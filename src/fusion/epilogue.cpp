@@ -28,14 +28,14 @@ namespace {
 
 class Matcher {
  public:
-  Matcher(const Graph& graph, const std::vector<std::vector<ValueId>>& readers, const std::vector<bool>& isOutput,
+  Matcher(const Graph& graph, const std::vector<std::vector<ValueId>>& readers, const std::vector<bool>& stored,
           const FusionOptions& options)
-      : graph_(graph), readers_(readers), isOutput_(isOutput), options_(options) {}
+      : graph_(graph), readers_(readers), stored_(stored), options_(options) {}
 
   std::vector<EpilogueStep> run(ValueId product) {
     std::vector<EpilogueStep> steps;
     ValueId at = product;
-    while (steps.size() < 4 && !isOutput_[at.index]) {
+    while (steps.size() < 4 && !stored_[at.index]) {
       EpilogueStep step;
       if (!matchBinary(product, at, step) && !matchActivation(at, step)) break;
       at = step.result;
@@ -145,14 +145,14 @@ class Matcher {
     auto isIn = [&](ValueId v) { return std::find(matched_.begin(), matched_.end(), v) != matched_.end(); };
     for (ValueId v : matched_) {
       if (v == root || (!isElementwise(graph_.node(v).op) && v != at)) continue;
-      if (isOutput_[v.index] || !std::all_of(readers_[v.index].begin(), readers_[v.index].end(), isIn)) return false;
+      if (stored_[v.index] || !std::all_of(readers_[v.index].begin(), readers_[v.index].end(), isIn)) return false;
     }
     return true;
   }
 
   const Graph& graph_;
   const std::vector<std::vector<ValueId>>& readers_;
-  const std::vector<bool>& isOutput_;
+  const std::vector<bool>& stored_;
   const FusionOptions& options_;
   std::vector<ValueId> matched_;
 };
@@ -161,8 +161,8 @@ class Matcher {
 
 std::vector<EpilogueStep> matchEpilogue(const Graph& graph, ValueId product,
                                         const std::vector<std::vector<ValueId>>& readers,
-                                        const std::vector<bool>& isOutput, const FusionOptions& options) {
-  return Matcher(graph, readers, isOutput, options).run(product);
+                                        const std::vector<bool>& stored, const FusionOptions& options) {
+  return Matcher(graph, readers, stored, options).run(product);
 }
 
 std::vector<ValueId> epilogueNodes(const Graph& graph, ValueId from, ValueId to) {

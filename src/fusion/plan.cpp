@@ -265,7 +265,7 @@ class Planner {
     auto& draft = parts_.drafts[d];
     draft.tier = servedByLibrary(graph_, v, options_) ? Tier::library : Tier::kernel;
     if (draft.tier == Tier::kernel || !options_.fuse || !options_.epilogues) return;
-    draft.epilogue = matchEpilogue(graph_, v, parts_.readers, parts_.isOutput, options_);
+    draft.epilogue = matchEpilogue(graph_, v, parts_.readers, parts_.stored, options_);
     // A sum of two products is the epilogue of the one that comes first; the other is its operand.
     auto taken = std::find_if(draft.epilogue.begin(), draft.epilogue.end(),
                               [&](const EpilogueStep& step) { return epilogueOf_.contains(step.result.index); });
