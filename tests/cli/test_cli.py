@@ -50,6 +50,77 @@ class Case(unittest.TestCase):
         return text
 
 
+class Sparse(Case):
+    GCN = EXAMPLES / "sparse" / "gcn.ein"
+    SIZES = ("--random", "0", "--dims", "N=30,F=12")
+
+    def test_every_schedule_agrees_with_the_dense_program(self) -> None:
+        for schedule in ["auto", "unfused", "rows", "layers", "full"]:
+            text = self.ok("sparse", "run", self.GCN, *self.SIZES, "--schedule", schedule)
+            self.assertIn("values agree with the dense program", text)
+
+    def test_json_and_outputs(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = json.loads(self.ok("sparse", "run", self.GCN, *self.SIZES, "--json", "--output", folder))
+            self.assertTrue(out["values_checked"] and out["agrees"])
+            self.assertEqual(out["outputs"][0]["shape"], [30, 7])
+            values = np.load(Path(folder) / "Y.npy")
+            np.testing.assert_allclose(values.sum(axis=1), np.ones(30), rtol=1e-5)
+
+    def test_stages_are_written(self) -> None:
+        sizes = ("--dims", "N=30,M=20")
+        softmax = EXAMPLES / "sparse" / "softmax.ein"
+        self.assertIn("table P order", self.ok("sparse", "compile", softmax, *sizes, "--schedule", "full"))
+        self.assertIn("stream @P", self.ok("sparse", "compile", softmax, *sizes, "--schedule", "full", "--emit", "stream"))
+        svg = self.ok("sparse", "compile", softmax, *sizes, "--schedule", "full", "--emit", "svg")
+        ElementTree.fromstring(svg)
+        explained = self.ok("sparse", "explain", softmax, *sizes, "--schedule", "full")
+        for part in ["before fusion:", "after fusion:", "rules:", "estimate:"]:
+            self.assertIn(part, explained)
+        self.assertEqual(len(json.loads(self.ok("sparse", "explain", softmax, *sizes, "--json"))["regions"]), 4)
+
+    def test_a_schedule_reproduces_what_was_chosen(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "chosen.schedule"
+            self.ok("sparse", "compile", self.GCN, *self.SIZES, "--schedule", "auto", "--emit", "schedule", "-o", path)
+            self.assertIn("fuse {", path.read_text())
+            self.assertIn("agree", self.ok("sparse", "run", self.GCN, *self.SIZES, "--schedule", path))
+
+    def test_files_of_other_programs(self) -> None:
+        from scipy import sparse
+
+        with tempfile.TemporaryDirectory() as folder:
+            a = sparse.random(6, 5, 0.4, "csc", random_state=0)
+            sparse.save_npz(Path(folder) / "A.npz", a)
+            np.save(Path(folder) / "x.npy", np.arange(5.0))
+            spmv = EXAMPLES / "sparse" / "spmv.ein"
+            self.ok("sparse", "run", spmv, "--data", folder, "--output", folder)
+            np.testing.assert_allclose(np.load(Path(folder) / "y.npy"), a @ np.arange(5.0), rtol=1e-6)
+
+    def test_bad_input_is_refused_with_a_place(self) -> None:
+        spmv = EXAMPLES / "sparse" / "spmv.ein"
+        self.refused("T0932", "sparse", "run", spmv)
+        self.refused("T0976", "sparse", "run", spmv, "--schedule", "none")
+        self.refused("T0904", "sparse", "run", spmv, "--data", "/nowhere")
+        with tempfile.TemporaryDirectory() as folder:
+            data = Path(folder)
+            np.save(data / "x.npy", np.ones(3))
+            cases = {
+                "T0906": "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n",
+                "T0902": "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n1 1 2\n",
+                "T0933": "%%MatrixMarket matrix coordinate real general\n3 4 1\n1 1 1\n",
+            }
+            for code, text in cases.items():
+                (data / "A.mtx").write_text(text)
+                self.refused(code, "sparse", "run", spmv, "--data", folder)
+            (data / "A.mtx").unlink()
+            np.save(data / "A.npy", np.full((3, 3), np.nan))
+            self.refused("T0905", "sparse", "run", spmv, "--data", folder)
+            program = data / "bad.ein"
+            program.write_text("dim N\ninput A[N, N]: csr\noutput y[N]\ny[i] = A[i, j] * z[j]\n")
+            self.assertIn("bad.ein:4:18", self.refused("T0929", "sparse", "run", program))
+
+
 class Gpu(Case):
     def test_kernels_for_a_gpu_are_shown_without_one(self) -> None:
         arguments = ["explain", EXAMPLES / "softmax.tk", "--device", "cuda"]

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <climits>
 #include <cmath>
 
 #include "sparse/einsum/program.h"
@@ -42,10 +43,19 @@ Strength strengthOf(Fn fn) {
 
 class Printer {
  public:
-  explicit Printer(const Program& program) : program_(program) {}
+  /// Below `depth` operations inside each other the rest is `...`.
+  explicit Printer(const Program& program, int depth = INT_MAX) : program_(program), depth_(depth) {}
 
   std::string expression(ExprId id, int least) const {
     const Expr& e = program_.expr(id);
+    if (!e.args.empty() && depth_ == 0) return "...";
+    --depth_;
+    std::string out = inside(e, least);
+    ++depth_;
+    return out;
+  }
+
+  std::string inside(const Expr& e, int least) const {
     switch (e.kind) {
       case ExprKind::constant: return number(e.value, least);
       case ExprKind::extent: return program_.dim(e.dim).name;
@@ -100,6 +110,7 @@ class Printer {
   }
 
   const Program& program_;
+  mutable int depth_;
 };
 
 std::string declaration(const Program& program, const TensorDecl& decl) {
@@ -119,6 +130,24 @@ bool isNumber(const Dim& dim) { return dim.name == std::to_string(dim.size); }
 }  // namespace
 
 std::string print(const Program& program, ExprId expr) { return Printer(program).expression(expr, 0); }
+std::string printBriefly(const Program& program, ExprId expr) { return Printer(program, 4).expression(expr, 0); }
+
+std::string printStatements(const Program& program) {
+  // An expression of many shared parts is far longer as text than as a graph.
+  std::vector<double> lengths;
+  for (size_t e = 0; e < program.exprCount(); ++e) {
+    lengths.push_back(1);
+    for (const ExprId arg : program.expr(ExprId(e)).args) lengths[e] += lengths[arg.index];
+  }
+  std::string out;
+  for (const Statement& s : program.statements()) {
+    const Printer printer(program, lengths[s.value.index] > 2000 ? 4 : INT_MAX);
+    out += program.tensor(s.tensor).name;
+    if (!s.vars.empty()) out += fmt::format("[{}]", printer.names(s.vars));
+    out += fmt::format(" = {}\n", printer.expression(s.value, 0));
+  }
+  return out;
+}
 
 std::string print(const Program& program) {
   std::vector<std::string> dims;

@@ -148,5 +148,9 @@ class Program {
 Result<Program> parseProgram(std::string_view text, std::string_view file = {});
 std::string print(const Program& program);
 std::string print(const Program& program, ExprId expr);
+/// For messages: what lies deep inside is `...`.
+std::string printBriefly(const Program& program, ExprId expr);
+/// The statements alone; those that would be very long, briefly.
+std::string printStatements(const Program& program);
 
 }  // namespace tokamak::sparse

@@ -24,8 +24,8 @@ using SyntaxPtr = std::unique_ptr<Syntax>;
 Result<SyntaxPtr> parseExpression(Cursor& cursor);
 /// `name[i, j]` or `name`.
 Result<SyntaxPtr> parseAccess(Cursor& cursor);
-/// `csr`, `bcsr(16, 16)`, `{dense 0, compressed 1}`: a format for a tensor of this rank. T0922. `loose`: a list may hold
-/// levels that are no format, as the results of loops in any order are.
+/// `csr`, `bcsr(16, 16)`, `{dense 0, compressed 1}`: a format for a tensor of this rank. T0922. `loose`: a list may
+/// hold levels that are no format, as the results of loops in any order are.
 Result<Format> parseFormat(Cursor& cursor, int rank, bool loose = false);
 
 /// Reads a program up to the end or to the word `schedule`.

@@ -17,11 +17,6 @@ std::string estimateText(const Estimate& e) {
       e.operations, e.bytesRead, e.bytesWritten, e.tokens, e.cycles, e.workspace);
 }
 
-std::string statementsOf(const Program& program) {
-  std::string text = print(program);
-  return text.substr(text.find("\n\n") + 2);
-}
-
 /// The cells by rule, a line each rule.
 std::string rulesOf(const Table& table) {
   std::vector<std::pair<std::string, std::string>> rules;
@@ -57,11 +52,11 @@ std::string tablesBefore(const Compiled& compiled, const CompiledRegion& region,
 
 std::string explain(const Program& written, const Compiled& compiled, const Bindings* data,
                     const ExplainOptions& options) {
-  std::string out = statementsOf(written);
+  std::string out = printStatements(written);
   for (const AlgebraStep& step : compiled.algebra) out += "algebra: " + step.str() + "\n";
   Estimate total;
   for (const CompiledRegion& region : compiled.regions) {
-    out += fmt::format("\n== {}\n{}", region.table.name, statementsOf(region.region.program));
+    out += fmt::format("\n== {}\n{}", region.table.name, printStatements(region.region.program));
     out += fmt::format("order {}, the best of {} by estimate\n", fmt::join(region.table.rows, ", "), region.ordersSeen);
     for (const std::string& note : region.notes) out += "note: " + note + "\n";
     if (options.before) out += tablesBefore(compiled, region, data);

@@ -13,7 +13,27 @@ Result<const Scope*> TableBuilder::enter(const std::vector<ExprId>& roots, VarId
   out.var = var;
   out.depth = scope.depth + 1;
   TK_RETURN_IF_ERROR(LevelJoin(*this, var, scope).run(roots, demand, out));
-  return &out;
+  return shared(out);
+}
+
+/// A scope that was entered before, for other values, with the same coordinates and the same places: then values and
+/// folds that were computed there are known. What only the new one knows is added.
+const Scope* TableBuilder::shared(Scope& scope) {
+  const auto agree = [](const auto& a, const auto& b) {
+    return std::all_of(a.begin(), a.end(), [&](const auto& entry) {
+      const auto other = b.find(entry.first);
+      return other == b.end() || other->second == entry.second;
+    });
+  };
+  std::vector<Scope*>& known = entered_[{scope.parent, scope.var, scope.crd}];
+  for (Scope* other : known) {
+    if (other->all != scope.all || !agree(scope.walks, other->walks) || !agree(scope.results, other->results)) continue;
+    other->walks.insert(scope.walks.begin(), scope.walks.end());
+    other->results.insert(scope.results.begin(), scope.results.end());
+    return other;
+  }
+  known.push_back(&scope);
+  return &scope;
 }
 
 Result<> TableBuilder::LevelJoin::run(const std::vector<ExprId>& roots, const Demand& demand, Scope& out) {
@@ -330,7 +350,7 @@ Diagnostic TableBuilder::LevelJoin::severalLevels(ExprId leaf) const {
   return {"T0971",
           {},
           fmt::format("a computed operand of several levels would have to be joined at {}: {}", name(),
-                      print(program_, leaf)),
+                      printBriefly(program_, leaf)),
           "choose an order with its folded variables inside, or do not fuse it"};
 }
 

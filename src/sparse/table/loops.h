@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <tuple>
 #include <unordered_map>
 
 #include "sparse/table/build.h"
@@ -14,6 +15,7 @@ struct LoopLevel {
   VarId var;
   Port crd;
   bool all = false;  // every coordinate was visited on the way: best stored dense
+  bool operator==(const LoopLevel&) const = default;
 };
 
 /// A computed operand below a scope: levels outermost first, and values at the last. `number` is set where the value is
@@ -22,6 +24,7 @@ struct Bundle {
   std::vector<LoopLevel> levels;
   Port val;
   std::optional<double> number;
+  bool operator==(const Bundle&) const = default;
 };
 
 /// Where an access stands: the stream of its positions, below its first `levels` levels. `absent`: it may be without a
@@ -30,6 +33,7 @@ struct Walk {
   Port ref;
   bool absent = false;
   size_t levels = 0;
+  bool operator==(const Walk&) const = default;
 };
 
 /// One loop: a variable with the stream of coordinates that it visits, inside the loops of `parent`.
@@ -101,6 +105,7 @@ class TableBuilder {
   void place(VarId row, ExprId column, std::string rule);
   void placeValue(ExprId column, std::string rule);
   Scope& newScope() { return scopes_.emplace_back(); }
+  const Scope* shared(Scope& scope);
 
   const Region& region_;
   const Program& program_;
@@ -109,6 +114,7 @@ class TableBuilder {
   Emitter emit_;
   std::vector<int> ranks_;  // by variable: its row
   std::deque<Scope> scopes_;
+  std::map<std::tuple<const Scope*, VarId, Port>, std::vector<Scope*>> entered_;  // scopes by parent and coordinates
   std::map<std::pair<ExprId, const Scope*>, Bundle> values_, folds_;
   std::map<ExprId, std::string> tensorNames_;
   std::map<ExprId, Format> formats_;

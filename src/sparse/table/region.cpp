@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace tokamak::sparse {
 
@@ -24,11 +25,12 @@ class Inliner {
  private:
   using VarMap = std::map<VarId, VarId>;
 
-  /// One use of a statement: its variables in the region's, and what is bound around it.
+  using Names = std::set<std::string>;
+
+  /// One use of a statement: its variables in the region's.
   struct Instance {
     VarMap vars;
-    std::set<std::string> around;  // names
-    std::map<ExprId, ExprId> done;
+    std::map<std::pair<ExprId, Names>, ExprId> done;  // by what is bound around
   };
 
   void output(const Statement& statement) {
@@ -36,7 +38,7 @@ class Inliner {
     decl.role = Role::output;
     const TensorId id = to_.addTensor(std::move(decl));
     std::vector<VarId> vars;
-    for (const VarId v : statement.vars) vars.push_back(fresh(v, from_.tensor(statement.tensor).name, {}));
+    for (const VarId v : statement.vars) vars.push_back(fresh(v, {}));
     const ExprId value = instance(statement, vars, {});
     to_.addStatement({id, std::move(vars), value, statement.location});
   }
@@ -48,7 +50,7 @@ class Inliner {
     for (const ExprId arg : e.args) boundVars(arg, seen, out);
   }
 
-  ExprId instance(const Statement& statement, const std::vector<VarId>& args, std::set<std::string> around) {
+  ExprId instance(const Statement& statement, const std::vector<VarId>& args, Names around) {
     Instance use;
     for (size_t i = 0; i < args.size(); ++i) {
       use.vars[statement.vars[i]] = args[i];
@@ -57,58 +59,55 @@ class Inliner {
     std::set<ExprId> seen;
     std::set<VarId> bound;
     boundVars(statement.value, seen, bound);
-    const std::string& owner = from_.tensor(statement.tensor).name;
-    std::set<std::string> own;
-    for (const VarId v : bound) {
-      const VarId mapped = fresh(v, owner, around);
-      use.vars[v] = mapped;
-      own.insert(to_.var(mapped).name);
-    }
-    around.insert(own.begin(), own.end());
+    Names taken = around;  // a statement's own variables are distinct
     std::vector<VarId> key = args;
-    for (const VarId v : bound) key.push_back(use.vars[v]);
-    const auto known = instances_.find({statement.tensor, key});
+    for (const VarId v : bound) {
+      use.vars[v] = fresh(v, taken);
+      taken.insert(to_.var(use.vars[v]).name);
+      key.push_back(use.vars[v]);
+    }
+    const auto known = instances_.find({statement.tensor, key, around});
     if (known != instances_.end()) return known->second;
-    use.around = std::move(around);
-    const ExprId out = rewrite(statement.value, use);
-    instances_[{statement.tensor, key}] = out;
+    const ExprId out = rewrite(statement.value, use, around);
+    instances_[{statement.tensor, key, std::move(around)}] = out;
     return out;
   }
 
-  /// `v` under a name that nothing around has and that means no other dimension in the region.
-  VarId fresh(VarId v, const std::string& owner, const std::set<std::string>& around) {
+  /// `v` under a name that nothing around has and that means no other dimension in the region. The name depends on how
+  /// deep `v` is among its likes, not on whose it is, so that uses that differ only in that are the same expression.
+  VarId fresh(VarId v, const Names& around) {
     const Var& var = from_.var(v);
-    for (int attempt = 0;; ++attempt) {
-      std::string name = var.name;
-      if (attempt > 0) name += "_" + owner;
-      if (attempt > 1) name += std::to_string(attempt);
+    for (int depth = 0;; ++depth) {
+      const std::string name = depth == 0 ? var.name : fmt::format("{}_{}", var.name, depth);
       if (around.contains(name)) continue;
       const auto [known, added] = dimOf_.try_emplace(name, var.dim);
       if (known->second == var.dim) return to_.addVar(name, var.dim);
     }
   }
 
-  ExprId rewrite(ExprId id, Instance& use) {
-    if (const auto known = use.done.find(id); known != use.done.end()) return known->second;
-    const ExprId out = rewriteNew(from_.expr(id), use);
-    use.done[id] = out;
+  /// `around`: the names that are bound where the expression stands.
+  ExprId rewrite(ExprId id, Instance& use, const Names& around) {
+    const auto key = std::pair{id, around};
+    if (const auto known = use.done.find(key); known != use.done.end()) return known->second;
+    const ExprId out = rewriteNew(from_.expr(id), use, around);
+    use.done[key] = out;
     return out;
   }
 
-  ExprId rewriteNew(const Expr& e, Instance& use) {
+  ExprId rewriteNew(const Expr& e, Instance& use, const Names& around) {
     switch (e.kind) {
       case ExprKind::constant: return to_.constant(e.value);
       case ExprKind::extent: return to_.constant(static_cast<double>(from_.dim(e.dim).size));
-      case ExprKind::access: return access(e, use);
+      case ExprKind::access: return access(e, use, around);
       case ExprKind::where: {
-        const ExprId pattern = rewrite(e.args[0], use);
-        return to_.where(pattern, rewrite(e.args[1], use));
+        const ExprId pattern = rewrite(e.args[0], use, around);
+        return to_.where(pattern, rewrite(e.args[1], use, around));
       }
-      case ExprKind::reduce: return reduce(e, use);
+      case ExprKind::reduce: return reduce(e, use, around);
       case ExprKind::apply: break;
     }
     std::vector<ExprId> args;
-    for (const ExprId arg : e.args) args.push_back(rewrite(arg, use));
+    for (const ExprId arg : e.args) args.push_back(rewrite(arg, use, around));
     return applied(e.fn, std::move(args));
   }
 
@@ -121,11 +120,11 @@ class Inliner {
     return to_.apply(fn, std::move(args));
   }
 
-  ExprId access(const Expr& e, Instance& use) {
+  ExprId access(const Expr& e, Instance& use, const Names& around) {
     std::vector<VarId> vars;
     for (const VarId v : e.vars) vars.push_back(use.vars.at(v));
     if (const int64_t s = statementOf_[e.tensor.index]; s >= 0)
-      return instance(from_.statements()[static_cast<size_t>(s)], vars, use.around);
+      return instance(from_.statements()[static_cast<size_t>(s)], vars, around);
     const auto [known, added] = inputs_.try_emplace(e.tensor);
     if (added) {
       TensorDecl decl = from_.tensor(e.tensor);
@@ -135,10 +134,11 @@ class Inliner {
     return to_.access(known->second, std::move(vars));
   }
 
-  ExprId reduce(const Expr& e, Instance& use) {
-    const ExprId body = rewrite(e.args[0], use);
+  ExprId reduce(const Expr& e, Instance& use, Names around) {
+    for (const VarId v : e.vars) around.insert(to_.var(use.vars.at(v)).name);
+    const ExprId body = rewrite(e.args[0], use, around);
     std::vector<ExprId> patterns;
-    for (size_t i = 1; i < e.args.size(); ++i) patterns.push_back(rewrite(e.args[i], use));
+    for (size_t i = 1; i < e.args.size(); ++i) patterns.push_back(rewrite(e.args[i], use, around));
     std::vector<VarId> vars;
     double outside = 1, all = 1;  // elements along the variables that nothing inside has, and along all
     for (const VarId v : e.vars) {
@@ -169,7 +169,7 @@ class Inliner {
   Program& to_;
   std::vector<int64_t> statementOf_;  // by tensor: the member that defines it, or -1
   std::map<TensorId, TensorId> inputs_;
-  std::map<std::pair<TensorId, std::vector<VarId>>, ExprId> instances_;
+  std::map<std::tuple<TensorId, std::vector<VarId>, Names>, ExprId> instances_;
   std::map<std::string, DimId> dimOf_;
 };
 

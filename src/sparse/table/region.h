@@ -13,7 +13,7 @@ namespace tokamak::sparse {
 ///   T[i, h] = X[i, f] * W[f, h]                =>   Y[i, h] = relu(sum(k: A[i, k] * sum(f: X[k, f] * W[f, h])))
 ///   Y[i, h] = relu(A[i, k] * T[k, h])
 ///
-/// A folded variable that is already bound where its statement is put gets the name `variable_tensor`. Means are
+/// A folded variable whose name is bound where its statement is put gets a number: `k_1`. Means are
 /// written as sums, sizes as numbers, folds over variables that the body has not as products.
 struct Region {
   std::vector<size_t> statements;  // of the whole program, in its order

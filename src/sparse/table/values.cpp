@@ -31,7 +31,7 @@ Diagnostic TableBuilder::playedAgain(ExprId id, VarId var) const {
   return {"T0971",
           {},
           fmt::format("a computed operand of several levels would have to be repeated along {}: {}",
-                      program_.var(var).name, print(program_, id)),
+                      program_.var(var).name, printBriefly(program_, id)),
           "choose an order with its folded variables inside, or do not fuse it"};
 }
 
