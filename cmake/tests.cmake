@@ -9,8 +9,10 @@ add_executable(fuzz_passes_test ${PROJECT_SOURCE_DIR}/tests/fuzz/passes_test.cpp
 target_link_libraries(fuzz_passes_test PRIVATE tokamak_passes tokamak_random_graph GTest::gtest GTest::gtest_main)
 gtest_discover_tests(fuzz_passes_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
 
-# A libcuda for machines without a GPU, opened by the tests of tests/cuda.
+# A libcuda and a libcublasLt for machines without a GPU, opened by the tests of tests/cuda.
 add_library(fake_cuda SHARED ${PROJECT_SOURCE_DIR}/tests/cuda/fake/fake_cuda.cpp)
+add_library(fake_cublaslt SHARED ${PROJECT_SOURCE_DIR}/tests/cuda/fake/fake_cublaslt.cpp)
+target_link_libraries(fake_cublaslt PRIVATE tokamak_support)
 
 # The sources of tests/FOLDER are one GoogleTest program, FOLDER_test.
 foreach(folder e2e golden errors gpu_plans cuda)
@@ -24,8 +26,9 @@ foreach(folder e2e golden errors gpu_plans cuda)
                          PROPERTIES TIMEOUT 900)
   endif()
 endforeach()
-add_dependencies(cuda_test fake_cuda)
-target_compile_definitions(cuda_test PRIVATE TOKAMAK_FAKE_CUDA="$<TARGET_FILE:fake_cuda>")
+add_dependencies(cuda_test fake_cuda fake_cublaslt)
+target_compile_definitions(cuda_test PRIVATE TOKAMAK_FAKE_CUDA="$<TARGET_FILE:fake_cuda>"
+                                             TOKAMAK_FAKE_CUBLASLT="$<TARGET_FILE:fake_cublaslt>")
 
 # The op sweep of e2e and the tests of tests/gpu on a real GPU: `make gpu-test` runs it, ctest does not.
 file(GLOB gpu_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/gpu/*.cpp ${PROJECT_SOURCE_DIR}/tests/e2e/every_*.cpp)

@@ -15,6 +15,7 @@
 /// caller's doing comes back as a `Result` with a `Diagnostic`. A guide is in docs/guide.
 
 #include "driver/compile.h"         // Engine, EngineOptions, compile, CompileOptions, Compiled
+#include "driver/compile_cuda.h"    // compileCuda, CompiledCuda, runOnDevice
 #include "driver/explain.h"         // explainTable, explainJson, explainHtml
 #include "graph/builder.h"          // Builder
 #include "graph/graph.h"            // Graph, parseGraph, print, verify

@@ -58,7 +58,34 @@ Result<CudaKernels> loadKernels(const Lowered& lowered, const Engine& engine, co
   return out;
 }
 
-StepFactory deviceSteps(const Lowered& lowered, const CudaKernels& kernels, const CudaDevice& device) {
+class ProductStep final : public runtime::Call {
+ public:
+  explicit ProductStep(std::shared_ptr<const library::DeviceMatMul> product) : product_(std::move(product)) {}
+  Result<> run(const runtime::CallArguments& a) const override {
+    return product_->run({a.dims[0], a.dims[1], a.dims[2], a.dims[3]}, a.buffers, a.scratch, a.stream);
+  }
+
+ private:
+  std::shared_ptr<const library::DeviceMatMul> product_;
+};
+
+Result<LibraryStep> productStep(const Graph& graph, const Region& region, const Engine& engine,
+                                const CudaDevice& device) {
+  MatMulRegion described = describeMatMul(graph, region.contraction, region.epilogue);
+  const auto& cublas = engine.cuda->cublas();
+  if (!cublas) return cublas.error();
+  const runtime::cuda::Device::Current current(*device.device);
+  TK_TRY(auto product, (*cublas)->matmul(described.desc, device.device->ordinal()));
+  LibraryStep step;
+  step.call = std::make_shared<ProductStep>(std::move(product));
+  step.operands = std::move(described.operands);
+  step.dims.assign(described.dims.begin(), described.dims.end());
+  step.scratchBytes = library::kDeviceWorkspaceBytes;
+  return step;
+}
+
+StepFactory deviceSteps(const Lowered& lowered, const CudaKernels& kernels, const Engine& engine,
+                        const CudaDevice& device) {
   StepFactory steps;
   steps.kernel = [&](size_t region, size_t number) -> runtime::Step {
     const CudaKernel& made = kernels[region][number];
@@ -69,9 +96,7 @@ StepFactory deviceSteps(const Lowered& lowered, const CudaKernels& kernels, cons
     step.reach = lowered.kernels[region]->launches[number].kernel.reach.value_or(0);
     return step;
   };
-  steps.library = [](const Region&) -> Result<LibraryStep> {
-    return Diagnostic{"T0510", {}, "there is no library for products on a GPU yet", "compile for the CPU"};
-  };
+  steps.library = [&](const Region& region) { return productStep(lowered.graph, region, engine, device); };
   steps.copy = runtime::cuda::makeCopyCall(device.device);
   return steps;
 }
@@ -86,7 +111,7 @@ Result<CompiledCuda> compileCuda(const Graph& graph, const Engine& engine, int o
   if (!options.gpu) options.gpu = gpuOf(out.device.device->info());
   TK_TRY(const Lowered lowered, lower(graph, engine, options));
   TK_TRY(const CudaKernels kernels, loadKernels(lowered, engine, out.device, options));
-  TK_TRY(runtime::Program program, writeProgram(lowered, deviceSteps(lowered, kernels, out.device)));
+  TK_TRY(runtime::Program program, writeProgram(lowered, deviceSteps(lowered, kernels, engine, out.device)));
   program.checks = shapeChecks(graph);
   TK_TRY(out.executable, runtime::cuda::Executable::create(
                              std::move(program), {.device = out.device.device, .allocator = out.device.allocator}));

@@ -47,6 +47,12 @@ Result<CudaDevice> CudaEngine::device(int ordinal) const {
   return devices_[ordinal] = made;
 }
 
+const Result<std::shared_ptr<const library::CublasLt>>& CudaEngine::cublas() const {
+  const std::lock_guard lock(mutex_);
+  if (!cublas_) cublas_ = library::CublasLt::open({options_.cublasPath, options_.folders});
+  return *cublas_;
+}
+
 schedule::Gpu gpuOf(const runtime::cuda::DeviceInfo& info) {
   schedule::Gpu gpu;
   gpu.arch = info.major * 10 + info.minor;

@@ -3,10 +3,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "codegen/cuda/compile.h"
+#include "library/cublaslt.h"
 #include "runtime/cuda/allocator.h"
 #include "runtime/kernel_cache.h"
 #include "schedule/device.h"
@@ -16,6 +18,7 @@ namespace tokamak {
 struct CudaOptions {
   std::string driverPath;            // of libcuda; empty: the system's
   std::string nvrtcPath;             // of libnvrtc; empty: looked for in `folders` and where the system does
+  std::string cublasPath;            // of libcublasLt; the same
   std::vector<std::string> folders;  // of NVIDIA's libraries, best first
   std::string failuresFolder;        // for sources that NVRTC refuses
   std::shared_ptr<const codegen::cuda::Compiler> compiler;  // null: NVRTC
@@ -37,6 +40,8 @@ class CudaEngine {
   Result<CudaDevice> device(int ordinal) const;
   /// By NVRTC, with the engine's cache unless told otherwise.
   const codegen::cuda::Compiler& compiler(bool useCache = true) const { return useCache ? *cached_ : *uncached_; }
+  /// T0703 where there is none; it is looked for once.
+  const Result<std::shared_ptr<const library::CublasLt>>& cublas() const;
   const CudaOptions& options() const { return options_; }
 
  private:
@@ -45,6 +50,7 @@ class CudaEngine {
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const runtime::cuda::Driver> driver_;
   mutable std::map<int, CudaDevice> devices_;
+  mutable std::optional<Result<std::shared_ptr<const library::CublasLt>>> cublas_;
 };
 
 /// What schedulers want to know of a device.

@@ -50,6 +50,7 @@ Engine::Engine(const EngineOptions& options) {
   CudaOptions cudaOptions = options.cuda;
   if (cudaOptions.driverPath.empty()) cudaOptions.driverPath = fromEnvironment("TOKAMAK_LIBCUDA");
   if (cudaOptions.nvrtcPath.empty()) cudaOptions.nvrtcPath = fromEnvironment("TOKAMAK_NVRTC");
+  if (cudaOptions.cublasPath.empty()) cudaOptions.cublasPath = fromEnvironment("TOKAMAK_CUBLASLT");
   if (cudaOptions.folders.empty()) cudaOptions.folders = cudaFolders(fromEnvironment("VIRTUAL_ENV"), toolkitHomes());
   if (cudaOptions.failuresFolder.empty()) cudaOptions.failuresFolder = failuresFolder(options);
   cuda = std::make_shared<const CudaEngine>(std::move(cudaOptions), cache);

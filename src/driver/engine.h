@@ -19,7 +19,7 @@ struct EngineOptions {
   std::string cacheFolder;  // empty: $TOKAMAK_CACHE_DIR, else $XDG_CACHE_HOME/tokamak, else ~/.cache/tokamak
   std::string oneDnnPath;   // empty: $TOKAMAK_ONEDNN, else the usual places
   int vectorBytes = 64;     // widest registers to use
-  CudaOptions cuda;         // empty paths: $TOKAMAK_LIBCUDA, $TOKAMAK_NVRTC, else the usual places
+  CudaOptions cuda;         // empty paths: $TOKAMAK_LIBCUDA, $TOKAMAK_NVRTC, $TOKAMAK_CUBLASLT, else the usual places
   std::function<void(std::string_view)> warn;  // told of a damaged cache and the like; default: standard error
 };
 

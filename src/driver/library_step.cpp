@@ -43,9 +43,10 @@ PostOpKind activationKind(ActivationKind kind) {
   }
 }
 
-std::vector<PostOp> postOpsOf(const Graph& graph, const Region& region, std::vector<ValueId>& operands) {
+std::vector<PostOp> postOpsOf(const Graph& graph, const std::vector<EpilogueStep>& epilogue,
+                              std::vector<ValueId>& operands) {
   std::vector<PostOp> out;
-  for (const EpilogueStep& step : region.epilogue) {
+  for (const EpilogueStep& step : epilogue) {
     PostOp post;
     if (step.kind == EpilogueStep::Kind::activation) {
       post.kind = activationKind(step.activation.kind);
@@ -69,30 +70,12 @@ bool isConstant(const Graph& graph, ValueId v) {
 }
 
 Result<LibraryStep> matmulStep(const Graph& graph, const Region& region, const library::Library& library) {
-  const Node& node = graph.node(region.contraction);
-  const auto& op = std::get<MatMul>(node.op);
-  const Shape &a = graph.type(node.operands[0]).shape, &b = graph.type(node.operands[1]).shape;
+  MatMulRegion product = describeMatMul(graph, region.contraction, region.epilogue);
   LibraryStep step;
-  step.operands = node.operands;
-  library::MatMulDesc desc{
-      .a = graph.type(node.operands[0]).dtype, .b = graph.type(node.operands[1]).dtype, .c = node.type.dtype};
-  desc.transposeA = op.transposeA;
-  desc.transposeB = op.transposeB;
-  desc.bias = node.operands.size() > 2;
-  if (desc.bias) desc.biasType = graph.type(node.operands[2]).dtype;
-  desc.constantB = isConstant(graph, node.operands[1]);
-  desc.postOps = postOpsOf(graph, region, step.operands);
-  Dim batch = 1, m = a[a.size() - (op.transposeA ? 1 : 2)];
-  const Dim k = a[a.size() - (op.transposeA ? 2 : 1)], n = b[b.size() - (op.transposeB ? 2 : 1)];
-  for (size_t i = 0; i + 2 < a.size(); ++i) batch = batch * a[i];
-  if (b.size() == 2 && a.size() > 2) {
-    if (op.transposeA)
-      desc.broadcastB = true;
-    else
-      m = batch * m, batch = 1;  // one matrix for all: the batch is more rows
-  }
-  step.dims = {batch, m, n, k};
-  TK_TRY(auto call, library.matmul(desc));
+  step.operands = std::move(product.operands);
+  step.dims.assign(product.dims.begin(), product.dims.end());
+  TK_TRY(auto call, library.matmul(product.desc));
+  const auto [batch, m, n, k] = product.dims;
   if (auto cb = batch.constant(), cm = m.constant(), cn = n.constant(), ck = k.constant(); cb && cm && cn && ck)
     TK_RETURN_IF_ERROR(call->prepare({*cb, *cm, *cn, *ck}));
   step.call = std::make_shared<MatMulStep>(std::move(call));
@@ -118,7 +101,7 @@ Result<LibraryStep> convStep(const Graph& graph, const Region& region, const lib
   desc.bias = node.operands.size() > 2;
   if (desc.bias) desc.biasType = graph.type(node.operands[2]).dtype;
   desc.constantWeights = isConstant(graph, node.operands[1]);
-  desc.postOps = postOpsOf(graph, region, step.operands);
+  desc.postOps = postOpsOf(graph, region.epilogue, step.operands);
   desc.channelsLast = op.channelsLast;
   step.dims = {x[0], x[op.channelAxis(x.size())], w[0]};
   for (int s = 0; s < desc.spatialRank; ++s)
@@ -129,6 +112,34 @@ Result<LibraryStep> convStep(const Graph& graph, const Region& region, const lib
 }
 
 }  // namespace
+
+MatMulRegion describeMatMul(const Graph& graph, ValueId product, const std::vector<EpilogueStep>& epilogue) {
+  const Node& node = graph.node(product);
+  const auto& op = std::get<MatMul>(node.op);
+  const Shape &a = graph.type(node.operands[0]).shape, &b = graph.type(node.operands[1]).shape;
+  MatMulRegion out;
+  out.operands = node.operands;
+  library::MatMulDesc& desc = out.desc;
+  desc.a = graph.type(node.operands[0]).dtype, desc.b = graph.type(node.operands[1]).dtype;
+  desc.c = node.type.dtype;
+  desc.transposeA = op.transposeA;
+  desc.transposeB = op.transposeB;
+  desc.bias = node.operands.size() > 2;
+  if (desc.bias) desc.biasType = graph.type(node.operands[2]).dtype;
+  desc.constantB = isConstant(graph, node.operands[1]);
+  desc.postOps = postOpsOf(graph, epilogue, out.operands);
+  Dim batch = 1, m = a[a.size() - (op.transposeA ? 1 : 2)];
+  const Dim k = a[a.size() - (op.transposeA ? 2 : 1)], n = b[b.size() - (op.transposeB ? 2 : 1)];
+  for (size_t i = 0; i + 2 < a.size(); ++i) batch = batch * a[i];
+  if (b.size() == 2 && a.size() > 2) {
+    if (op.transposeA)
+      desc.broadcastB = true;
+    else
+      m = batch * m, batch = 1;  // one matrix for all: the batch is more rows
+  }
+  out.dims = {batch, m, n, k};
+  return out;
+}
 
 Result<LibraryStep> makeLibraryStep(const Graph& graph, const Region& region, const library::Library& library) {
   if (std::holds_alternative<Conv>(graph.node(region.contraction).op)) return convStep(graph, region, library);

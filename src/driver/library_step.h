@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "fusion/region.h"
 #include "library/library.h"
 #include "runtime/program.h"
@@ -13,6 +15,14 @@ struct LibraryStep {
   std::vector<Dim> dims;
   Dim scratchBytes = 0;
 };
+
+/// A product as a library takes it: its description, the values it reads, in order, and batch, m, n, k.
+struct MatMulRegion {
+  library::MatMulDesc desc;
+  std::vector<ValueId> operands;
+  std::array<Dim, 4> dims;
+};
+MatMulRegion describeMatMul(const Graph& graph, ValueId product, const std::vector<EpilogueStep>& epilogue);
 
 Result<LibraryStep> makeLibraryStep(const Graph& graph, const Region& region, const library::Library& library);
 

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "driver/compile.h"
+#include "driver/library_step.h"
 #include "passes/pipeline.h"
 
 namespace tokamak {
@@ -21,6 +24,30 @@ static std::vector<DType> servedTypes(const library::Library& library) {
   return out;
 }
 
+/// What the library of the device, if it is there, does with products: dtypes, and what it applies to them.
+static std::vector<DType> servedOnGpu(const Graph& graph, const Engine& engine, FusionOptions& fusion) {
+  const auto isProduct = [](const Node& node) {
+    return std::holds_alternative<MatMul>(node.op) || std::holds_alternative<Attention>(node.op);
+  };
+  // The library is large: it is not opened for nothing.
+  if (!std::any_of(graph.nodes().begin(), graph.nodes().end(), isProduct)) return {};
+  if (!engine.cuda->cublas()) return {};
+  fusion.libraryConvs = false;
+  fusion.libraryFewRows = true;
+  fusion.acceptsEpilogue = [](const Graph& graph, ValueId product, const std::vector<EpilogueStep>& steps) {
+    return static_cast<bool>(library::CublasLt::accepts(describeMatMul(graph, product, steps).desc));
+  };
+  return {DType::f32, DType::bf16, DType::f16, DType::f64};
+}
+
+/// Why a library serves no product; empty on a GPU where there is none to serve.
+static std::string whyNotServed(const FusionPlan& plan, const Engine& engine, const CompileOptions& options) {
+  if (!options.gpu) return engine.library->available().reason();
+  const bool contracts = std::any_of(plan.regions.begin(), plan.regions.end(),
+                                     [](const Region& r) { return r.kind == RegionKind::contract; });
+  return contracts && !engine.cuda->cublas() ? engine.cuda->cublas().error().message : "";
+}
+
 /// A GPU as the planner sees it. A second sweep finds a row in registers or in the second cache, so rows may be long.
 static MachineModel machineOf(const schedule::Gpu& gpu) {
   MachineModel machine;
@@ -36,10 +63,12 @@ static MachineModel machineOf(const schedule::Gpu& gpu) {
 Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOptions& options) {
   Lowered out;
   out.graph = graph;
-  const bool asks = options.library && !options.gpu;  // oneDNN serves the host
-  const std::vector<DType> served = asks ? servedTypes(*engine.library) : std::vector<DType>{};
-  TK_RETURN_IF_ERROR(runPipeline(out.graph, {.channelsLast = served, .eagerRounding = options.eagerRounding}));
   FusionOptions fusion;
+  std::vector<DType> served;
+  if (options.library) served = options.gpu ? servedOnGpu(graph, engine, fusion) : servedTypes(*engine.library);
+  PipelineOptions pipeline{.eagerRounding = options.eagerRounding};
+  if (!options.gpu) pipeline.channelsLast = served;
+  TK_RETURN_IF_ERROR(runPipeline(out.graph, pipeline));
   fusion.hints = options.hints;
   fusion.fuse = options.fuse;
   fusion.epilogues = options.epilogues;
@@ -50,8 +79,9 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
   fusion.decomposed = decomposedActivation;
   out.plan = planFusion(out.graph, fusion);
 
-  if (asks && fusion.libraryTypes.empty())
-    out.plan.ledger.notes.push_back("products run as generated kernels: " + engine.library->available().reason());
+  if (const std::string why = options.library && served.empty() ? whyNotServed(out.plan, engine, options) : "";
+      !why.empty())
+    out.plan.ledger.notes.push_back("products run as generated kernels: " + why);
 
   schedule::Device device;
   device.vectorBytes = engine.target.vectorBytes;
@@ -62,7 +92,7 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
     LedgerRegion& entry = out.plan.ledger.regions[i];
     entry.name = fmt::format("{}_{}", entry.kind, i);
     if (region.kind == RegionKind::contract && region.tier == Tier::library) {
-      entry.schedule = engine.library->version();
+      entry.schedule = options.gpu ? (*engine.cuda->cublas())->version() : engine.library->version();
       out.kernels.emplace_back();
       continue;
     }

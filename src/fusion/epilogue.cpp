@@ -13,7 +13,8 @@ bool servedByLibrary(const Graph& graph, ValueId product, const FusionOptions& o
   if (std::find(options.libraryTypes.begin(), options.libraryTypes.end(), node.type.dtype) ==
       options.libraryTypes.end())
     return false;
-  if (std::holds_alternative<MatMul>(node.op)) return !isFewRows(graph, product);
+  if (std::holds_alternative<MatMul>(node.op)) return options.libraryFewRows || !isFewRows(graph, product);
+  if (!options.libraryConvs) return false;
   // Windows that lie wholly in the padding are beyond what the library is asked for.
   const auto& op = std::get<Conv>(node.op);
   const Shape& weights = graph.type(node.operands[1]).shape;
@@ -40,6 +41,9 @@ class Matcher {
       if (!matchBinary(product, at, step) && !matchActivation(at, step)) break;
       at = step.result;
       steps.push_back(std::move(step));
+      if (!options_.acceptsEpilogue || options_.acceptsEpilogue(graph_, product, steps)) continue;
+      steps.pop_back();
+      break;
     }
     return steps;
   }

@@ -86,6 +86,10 @@ struct FusionOptions {
   bool fuse = true;                 // false: every op a kernel of its own, for comparison
   std::vector<DType> libraryTypes;  // dtypes whose products a library serves; none: there is no library
   bool epilogues = true;            // library calls may apply what follows a product
+  bool libraryConvs = true;         // it serves convolutions too
+  bool libraryFewRows = false;      // and products of a few rows, which a kernel does at the speed of a read
+  /// Whether a library call can apply these steps after the product; null: any.
+  std::function<bool(const Graph&, ValueId product, const std::vector<EpilogueStep>&)> acceptsEpilogue;
   /// An activation of a tensor of this type, written out in primitives as the pipeline leaves it: how epilogues are
   /// found.
   std::function<Graph(const Activation&, const TensorType&)> decomposed;

@@ -19,8 +19,10 @@ class SimtCompiler final : public codegen::cuda::Compiler {
 /// An engine whose cuda:0 is the fake device.
 inline Engine makeEngine() {
   openDriver();
-  return Engine(
-      {.diskCache = false, .cuda = {.driverPath = TOKAMAK_FAKE_CUDA, .compiler = std::make_shared<SimtCompiler>()}});
+  return Engine({.diskCache = false,
+                 .cuda = {.driverPath = TOKAMAK_FAKE_CUDA,
+                          .cublasPath = TOKAMAK_FAKE_CUBLASLT,
+                          .compiler = std::make_shared<SimtCompiler>()}});
 }
 
 }  // namespace tokamak::fake

@@ -14,6 +14,7 @@
 #include "graph_arguments.h"
 #include "output_summary.h"
 #include "runtime/npy.h"
+#include "runtime/trace.h"
 
 namespace tokamak::tool {
 
@@ -30,13 +31,18 @@ struct Options {
   std::string file, device = "cpu", outputFolder;
   InputOptions inputs;
   CompileArguments compile;
-  bool check = false, json = false;
+  std::string trace;
+  bool check = false, json = false, profile = false;
+
+  bool wantsProfile() const { return profile || !trace.empty(); }
 };
 
 struct Run {
   std::vector<Array> outputs;
   double compileMs = 0, runMs = 0;
   size_t kernels = 0;  // 0: not compiled
+  runtime::Profile profile;
+  double copyBytesPerSecond = 0;  // 0: not measured
 };
 
 using Clock = std::chrono::steady_clock;
@@ -75,6 +81,8 @@ Result<Run> runCpu(const Graph& graph, const Inputs& inputs, const Options& opti
   }
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
   out.runMs = times[times.size() / 2];
+  if (options.wantsProfile())
+    TK_RETURN_IF_ERROR(compiled.executable->run(refs, {.profile = &out.profile, .dims = &inputs.dims}));
   return out;
 }
 
@@ -91,6 +99,9 @@ Result<Run> runCuda(const Graph& graph, const Inputs& inputs, int ordinal, const
   TK_TRY(out.outputs, runOnDevice(compiled, inputs.arrays, {.dims = &inputs.dims}));
   TK_TRY(const CudaTiming timing, timeOnDevice(compiled, inputs.arrays, inputs.dims, 0.2));
   out.runMs = timing.seconds * 1e3;
+  if (timing.copySeconds > 0) out.copyBytesPerSecond = timing.bytes / timing.copySeconds;
+  if (options.wantsProfile())
+    TK_RETURN_IF_ERROR(runOnDevice(compiled, inputs.arrays, {.profile = &out.profile, .dims = &inputs.dims}));
   return out;
 }
 
@@ -169,6 +180,9 @@ Result<Outcome> run(const Options& options) {
     printJson(graph, options, inputs, result, outputs, comparisons);
   else
     printText(graph, options, inputs, result, outputs, comparisons);
+  if (options.profile) say(runtime::profileTable(result.profile, result.copyBytesPerSecond));
+  if (!options.trace.empty())
+    TK_RETURN_IF_ERROR(writeFile(options.trace, runtime::chromeTrace(result.profile, graph.name)));
   const bool close = std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison& c) { return c.close; });
   return close ? Outcome::done : Outcome::differs;
 }
@@ -219,6 +233,8 @@ Command addRun(CLI::App& parent) {
   app->add_option("--output", options->outputFolder, "Write each output to DIR/outN.npy")->type_name("DIR");
   app->add_flag("--check", options->check, "Compare with the reference evaluator; exit code 1 if they differ");
   app->add_flag("--json", options->json, "Print JSON");
+  app->add_flag("--profile", options->profile, "Show what each kernel took, and its bytes a second");
+  app->add_option("--trace", options->trace, "Write the same for chrome://tracing and Perfetto")->type_name("OUT.json");
   options->compile.addTo(*app);
   return {app, [options] { return run(*options); }};
 }

@@ -37,8 +37,7 @@ TEST(EmitCuda, VectorsOfHalvesMoveInSixteenBytes) {
 #pragma unroll
   for (int l = 0; l < 8; ++l) w[l] = tk::f32_of_bf16(v[l]) * 0.5f;
   tk::bf16 t1[8];
-#pragma unroll
-  for (int l = 0; l < 8; ++l) t1[l] = tk::bf16_of_f32(w[l]);
+  tk::narrow_bf16(t1, w);
   tk::store<16>(y + t0, t1);
 }
 )");

@@ -37,6 +37,29 @@ const std::vector<Snippet>& table() {
        {"f16"},
        R"(D f16 f16_of_f32(float x) { f16 r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
 )"},
+      // Two at a time, which is one instruction.
+      {"narrow_bf16",
+       {"bf16"},
+       R"(template <int N> D void narrow_bf16(bf16 (&to)[N], const float (&from)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; i += 2) {
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(from[i + 1]), "f"(from[i]));
+    memcpy(to + i, &pair, 4);
+  }
+}
+)"},
+      {"narrow_f16",
+       {"f16"},
+       R"(template <int N> D void narrow_f16(f16 (&to)[N], const float (&from)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; i += 2) {
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(from[i + 1]), "f"(from[i]));
+    memcpy(to + i, &pair, 4);
+  }
+}
+)"},
       // What is lost shows in the last bit, so that the rounding to a half that follows sees it.
       {"f32_to_odd",
        {},
