@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -17,7 +18,8 @@ constexpr int64_t kDear = 10;  // recomputing costs more than a store and a load
 
 class Planner {
  public:
-  Planner(const Graph& graph, const Region& region, bool keep) : graph_(graph), region_(region), keep_(keep) {
+  Planner(const Graph& graph, const Region& region, bool keep, bool pairs)
+      : graph_(graph), region_(region), keep_(keep), pairs_(pairs) {
     for (ValueId v : region.nodes) inRegion_.insert(v.index);
   }
 
@@ -28,9 +30,11 @@ class Planner {
       for (ValueId operand : graph_.node(v).operands)
         if (auto it = level_.find(operand.index); it != level_.end()) level = std::max(level, it->second);
       if (std::holds_alternative<Reduce>(graph_.node(v).op)) {
-        ++level;
+        const auto pair = pairs_ ? pairEndingIn(v) : std::nullopt;
+        level = pair ? level_[pair->first.index] : level + 1;
         if (static_cast<size_t>(level) > out.sweeps.size()) out.sweeps.resize(level);
         out.sweeps[level - 1].folds.push_back(v);
+        if (pair) out.sweeps[level - 1].pairs.push_back(*pair), paired_.insert(pair->first.index);
       } else if (level > 0 && !isFull(graph_, region_, v) && !isFree(graph_.node(v).op)) {
         out.sweeps[level - 1].rowValues.push_back(v);
       }
@@ -39,10 +43,16 @@ class Planner {
     std::vector<ValueId> stores;
     for (ValueId v : region_.outputs)
       if (isFull(graph_, region_, v)) stores.push_back(v);
-    if (!stores.empty() || !region_.across.empty()) out.sweeps.push_back({{}, stores, {}, region_.across, {}, 0});
+    if (!stores.empty() || !region_.across.empty())
+      out.sweeps.push_back(
+          {.folds = {}, .pairs = {}, .stores = stores, .keeps = {}, .across = region_.across, .rowValues = {}});
     for (size_t s = 0; s < out.sweeps.size(); ++s) {
       std::unordered_set<uint32_t> here;
-      for (ValueId v : out.sweeps[s].folds) walk(out, s, graph_.node(v).operands[0], here);
+      for (ValueId v : out.sweeps[s].folds) {
+        const auto& pairs = out.sweeps[s].pairs;
+        const bool second = std::any_of(pairs.begin(), pairs.end(), [&](const FoldPair& p) { return p.second == v; });
+        if (!second) walk(out, s, graph_.node(v).operands[0], here);  // else what the first folds is enough
+      }
       for (ValueId v : out.sweeps[s].stores) walk(out, s, v, here);
       for (ValueId v : out.sweeps[s].across) walk(out, s, graph_.node(v).operands[0], here);
       for (uint32_t v : here) first_.try_emplace(v, s);
@@ -51,6 +61,47 @@ class Planner {
   }
 
  private:
+  /// Whether v folds (x - p)^2 or exp(x - p) where p is the mean or the largest of x, a fold of the region's too.
+  std::optional<FoldPair> pairEndingIn(ValueId v) const {
+    const auto kind = std::get<Reduce>(graph_.node(v).op).kind;
+    const Node& operand = graph_.node(graph_.node(v).operands[0]);
+    if ((kind != ReduceKind::sum && kind != ReduceKind::mean) || !isFloat(operand.type.dtype)) return std::nullopt;
+    FoldPair pair{FoldPair::Kind::moments, {}, v, {}};
+    ValueId difference;
+    ReduceKind wanted = ReduceKind::mean;
+    if (auto* op = std::get_if<Binary>(&operand.op);
+        op && op->kind == BinaryKind::mul && operand.operands[0] == operand.operands[1]) {
+      difference = operand.operands[0];
+    } else if (auto* exp = std::get_if<Unary>(&operand.op);
+               exp && exp->kind == UnaryKind::exp && kind == ReduceKind::sum) {
+      pair.kind = FoldPair::Kind::exponentials;
+      difference = operand.operands[0];
+      wanted = ReduceKind::max;
+    } else {
+      return std::nullopt;
+    }
+    const Node& minus = graph_.node(difference);
+    auto* op = std::get_if<Binary>(&minus.op);
+    if (!op || op->kind != BinaryKind::sub) return std::nullopt;
+    const Node& spread = graph_.node(minus.operands[1]);
+    auto* broadcast = std::get_if<Broadcast>(&spread.op);
+    if (!broadcast || broadcast->axes != keptAxes()) return std::nullopt;
+    pair.first = spread.operands[0];
+    pair.x = minus.operands[0];
+    const auto* first = opAs<Reduce>(graph_, pair.first);
+    const bool fits = first && first->kind == wanted && first->axes == region_.folded &&
+                      inRegion_.contains(pair.first.index) && !paired_.contains(pair.first.index) &&
+                      graph_.node(pair.first).operands[0] == pair.x;
+    return fits ? std::optional(pair) : std::nullopt;
+  }
+  std::vector<Axis> keptAxes() const {
+    std::vector<Axis> out;
+    for (size_t i = 0; i < region_.domain.size(); ++i)
+      if (std::find(region_.folded.begin(), region_.folded.end(), Axis(i)) == region_.folded.end())
+        out.push_back(Axis(i));
+    return out;
+  }
+
   /// Notes what sweep s computes; a dear value that an earlier sweep computed is kept there instead.
   void walk(Phases& out, size_t s, ValueId v, std::unordered_set<uint32_t>& here) {
     if (!inRegion_.contains(v.index) || here.contains(v.index)) return;
@@ -79,7 +130,8 @@ class Planner {
 
   const Graph& graph_;
   const Region& region_;
-  bool keep_;
+  bool keep_, pairs_;
+  std::unordered_set<uint32_t> paired_;  // first folds of pairs
   std::unordered_set<uint32_t> inRegion_;
   std::unordered_map<uint32_t, int> level_;
   std::unordered_map<uint32_t, size_t> first_;  // sweep that computes a full value first
@@ -88,6 +140,8 @@ class Planner {
 
 }  // namespace
 
-Phases planPhases(const Graph& graph, const Region& region, bool keep) { return Planner(graph, region, keep).run(); }
+Phases planPhases(const Graph& graph, const Region& region, bool keep, bool pairs) {
+  return Planner(graph, region, keep, pairs).run();
+}
 
 }  // namespace tokamak::schedule

@@ -7,9 +7,20 @@
 
 namespace tokamak::schedule {
 
+/// Two folds that one sweep can take though the second needs what the first gives.
+struct FoldPair {
+  enum class Kind : uint8_t {
+    moments,      // the mean of x, and the sum or mean of (x - mean)^2
+    exponentials  // the largest x, and the sum of exp(x - largest)
+  } kind = Kind::moments;
+  ValueId first, second;
+  ValueId x;  // what the first folds
+};
+
 /// One sweep over the folded axes: the reductions it computes, or (the last one) the full-level outputs it stores.
 struct Sweep {
   std::vector<ValueId> folds;
+  std::vector<FoldPair> pairs;  // among them
   std::vector<ValueId> stores;
   std::vector<ValueId> keeps;      // full-level values computed here and kept aside for later sweeps
   std::vector<ValueId> across;     // folds over the kept axes that take what is computed here; in the last sweep
@@ -22,7 +33,8 @@ struct Sweep {
 struct Phases {
   std::vector<Sweep> sweeps;
 };
-Phases planPhases(const Graph& graph, const Region& region, bool keep);
+/// `pairs`: folds that make one (FoldPair) go in one sweep.
+Phases planPhases(const Graph& graph, const Region& region, bool keep, bool pairs = false);
 
 /// Whether a value of a region has the shape of the domain (full) rather than of the kept axes.
 bool isFull(const Graph& graph, const Region& region, ValueId v);

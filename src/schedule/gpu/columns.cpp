@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "schedule/gpu/join.h"
 #include "schedule/gpu/reduce.h"
+#include "schedule/gpu/sweep_folds.h"
 
 namespace tokamak::schedule::gpu {
 
@@ -20,10 +20,10 @@ class Columns {
   void run(ExprId b, ExprId t) {
     place(b, t);
     for (const Sweep& sweep : phases_.sweeps) {
-      std::vector<FoldState> folds = begin(sweep);
+      SweepFolds folds = begin(sweep, false);
       overRows(w_.i64(0), w_.dim(domain_.foldedCount),
                [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
-      finish(sweep, folds);
+      if (!sweep.folds.empty()) bind(sweep, folds, joinDown(w_, downThreads(), folds.found(true)));
     }
     const bool any = std::any_of(l_.region.outputs.begin(), l_.region.outputs.end(),
                                  [&](ValueId v) { return !isFull(l_.graph, l_.region, v); });
@@ -35,12 +35,12 @@ class Columns {
     const ExprId piece = w_.let("piece", w_.binary(BinaryKind::fmod, b, w_.dim(pieces.count)));
     place(w_.let("block", w_.binary(BinaryKind::div, b, w_.dim(pieces.count))), t);
     const Sweep& sweep = phases_.sweeps[0];
-    std::vector<FoldState> folds = begin(sweep);
+    SweepFolds folds = begin(sweep, true);
     const ExprId first = w_.let("begin", w_.mul(piece, w_.i64(pieces.size)));
     const ExprId last =
         w_.let("end", w_.binary(BinaryKind::min, w_.add(first, w_.i64(pieces.size)), w_.dim(domain_.foldedCount)));
     overRows(first, last, [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
-    const std::vector<Found> found = joinDown(w_, downThreads(), foundIn(sweep, folds));
+    const std::vector<Found> found = joinDown(w_, downThreads(), folds.found(true));
     w_.when(w_.binary(BinaryKind::eq, y_, w_.i64(0)), [&] { storePieces(found, piece, pieces, partial); });
   }
 
@@ -49,20 +49,19 @@ class Columns {
     place(b, t);
     const Sweep& sweep = phases_.sweeps[0];
     std::vector<PieceFold> folds;
-    for (ValueId v : sweep.folds)
-      folds.emplace_back(w_, std::get<Reduce>(l_.graph.node(v).op).kind, w_.bufferType(partial[folds.size()].value),
-                         plan_.lanes);
+    const auto types = stagedTypes(l_.graph, sweep);
+    for (size_t k = 0; k < types.size(); ++k) folds.emplace_back(w_, types[k].kind, partial[k], plan_.lanes);
     overRows(w_.i64(0), w_.dim(pieces.count), [&](const std::vector<ExprId>& rows) {
-      for (ExprId piece : rows)
-        for (size_t k = 0; k < folds.size(); ++k) {
-          const ExprId at = w_.let("at", slot(piece, pieces)), mask = columnHere_;
-          const ExprId value = w_.load(partial[k].value, at, plan_.lanes, mask);
-          folds[k].take(value, partial[k].where ? w_.load(partial[k].where, at, plan_.lanes, mask) : ExprId{});
-        }
+      for (ExprId piece : rows) {
+        const ExprId at = w_.let("at", slot(piece, pieces));
+        for (size_t k = 0; k < folds.size(); ++k)
+          folds[k].take(loadPiece(w_, partial[k], types[k].kind, at, plan_.lanes, columnHere_));
+      }
     });
     std::vector<Found> found;
     for (PieceFold& fold : folds) found.push_back(fold.found());
-    bindAll(sweep, joinDown(w_, downThreads(), std::move(found)));
+    SweepFolds binder(l_, sweep, domain_.foldedCount);
+    bind(sweep, binder, joinDown(w_, downThreads(), std::move(found)));
     w_.when(w_.binary(BinaryKind::eq, y_, w_.i64(0)), l_.e.scoped([&] { storeKeptHere(); }));
   }
 
@@ -119,49 +118,31 @@ class Columns {
               [&](ExprId r) { body({r}); });
   }
 
-  std::vector<FoldState> begin(const Sweep& sweep) {
-    std::vector<FoldState> folds;
-    for (ValueId v : sweep.folds)
-      folds.emplace_back(w_, std::get<Reduce>(l_.graph.node(v).op).kind,
-                         l_.graph.type(l_.graph.node(v).operands[0]).dtype,
-                         std::vector<LaneCount>{{plan_.lanes, false}}, domain_.foldedCount);
-    return folds;
-  }
-
-  void take(const Sweep& sweep, std::vector<FoldState>& folds, const std::vector<ExprId>& rows) {
-    l_.e.scope([&] {
-      std::vector<At> places;
-      for (ExprId row : rows) places.push_back(placeOf(row));
-      for (const At& at : places) {
-        for (ValueId v : sweep.folds) l_.e.value(l_.graph.node(v).operands[0], at);
-        for (ValueId v : sweep.stores) l_.e.value(v, at);
-      }
-      for (size_t i = 0; i < places.size(); ++i) {
-        const At whole{{}, plan_.lanes, {}, {}};
-        for (size_t k = 0; k < folds.size(); ++k)
-          folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], places[i]), whole, {rows[i], 0, 1, {}});
-        for (ValueId v : sweep.stores) storeWhere(l_, v, places[i], {});
-      }
+  SweepFolds begin(const Sweep& sweep, bool staged) {
+    return SweepFolds(l_, sweep, {plan_.lanes, false}, domain_.foldedCount, staged, [&](ValueId x) {
+      At at = placeOf(w_.i64(0));
+      if (const auto n = domain_.foldedCount.constant(); !n || *n == 0)
+        at.mask = w_.both(at.mask, w_.binary(BinaryKind::gt, w_.dim(domain_.foldedCount), w_.i64(0)));
+      ExprId first;
+      l_.e.scope([&] { first = w_.splat(l_.e.value(x, at), plan_.lanes); });
+      return first;
     });
   }
 
-  std::vector<Found> foundIn(const Sweep& sweep, std::vector<FoldState>& folds) {
-    std::vector<Found> found;
-    for (size_t k = 0; k < sweep.folds.size(); ++k) {
-      const auto kind = std::get<Reduce>(l_.graph.node(sweep.folds[k]).op).kind;
-      found.push_back(
-          {kind, folds[k].lanewise(plan_.lanes), isArg(kind) ? folds[k].lanewisePosition(plan_.lanes) : ExprId{}});
-    }
-    return found;
+  void take(const Sweep& sweep, SweepFolds& folds, const std::vector<ExprId>& rows) {
+    l_.e.scope([&] {
+      std::vector<SweepFolds::Taken> vectors;
+      for (ExprId row : rows) vectors.push_back({placeOf(row), {row, 0, 1, {}}, {}});
+      if (!sweep.folds.empty()) folds.take(vectors);
+      for (const auto& v : vectors)
+        for (ValueId out : sweep.stores) l_.e.value(out, v.at);
+      for (const auto& v : vectors)
+        for (ValueId out : sweep.stores) storeWhere(l_, out, v.at, {});
+    });
   }
 
-  void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
-    if (sweep.folds.empty()) return;
-    bindAll(sweep, joinDown(w_, downThreads(), foundIn(sweep, folds)));
-  }
-  void bindAll(const Sweep& sweep, const std::vector<Found>& found) {
-    for (size_t k = 0; k < sweep.folds.size(); ++k)
-      bindFold(l_, sweep.folds[k], found[k].value, found[k].position, domain_.foldedCount);
+  void bind(const Sweep& sweep, SweepFolds& folds, const std::vector<Found>& found) {
+    folds.bind(found);
     for (ValueId v : sweep.rowValues)
       if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());
   }
@@ -185,10 +166,7 @@ class Columns {
                    const std::vector<PartialBuffers>& partial) {
     const ExprId at = w_.let("at", slot(piece, pieces));
     const ExprId mask = columnHere_ ? w_.splat(columnHere_, plan_.lanes) : ExprId{};
-    for (size_t k = 0; k < found.size(); ++k) {
-      w_.store(partial[k].value, at, w_.splat(found[k].value, plan_.lanes), mask);
-      if (partial[k].where) w_.store(partial[k].where, at, w_.splat(found[k].position, plan_.lanes), mask);
-    }
+    for (size_t k = 0; k < found.size(); ++k) storePiece(w_, partial[k], at, found[k], mask);
   }
 
   Lowering& l_;
@@ -208,7 +186,7 @@ static Dim slackOf(const FoldDomain& domain, const FoldAxes::Plan& plan) {
 }
 
 void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
-  const Phases phases = planPhases(l.graph, l.region, false);
+  const Phases phases = planPhases(l.graph, l.region, false, true);
   Columns columns(l, domain, plan, phases);
   overGrid(l, columns.blocks(), plan.threads * plan.rows, slackOf(domain, plan),
            [&](ExprId b, ExprId t) { columns.run(b, t); });
@@ -216,7 +194,7 @@ void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& p
 
 void lowerColumnPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
                        const std::vector<PartialBuffers>& partial) {
-  const Phases phases = planPhases(l.graph, l.region, false);
+  const Phases phases = planPhases(l.graph, l.region, false, true);
   Columns columns(l, domain, plan, phases);
   overGrid(l, columns.blocks() * pieces.count, plan.threads * plan.rows,
            slackOf(domain, plan) + pieces.count * Dim(pieces.size),
@@ -225,7 +203,7 @@ void lowerColumnPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
 
 void lowerColumnFinish(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
                        const std::vector<PartialBuffers>& partial) {
-  const Phases phases = planPhases(l.graph, l.region, false);
+  const Phases phases = planPhases(l.graph, l.region, false, true);
   Columns columns(l, domain, plan, phases);
   overGrid(l, columns.blocks(), plan.threads * plan.rows, slackOf(domain, plan) + pieces.count * Dim(pieces.size),
            [&](ExprId b, ExprId t) { columns.runPieces(b, t, pieces, partial); });

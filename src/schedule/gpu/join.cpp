@@ -24,22 +24,43 @@ ExprId candidates(Writer& w, ExprId value, ExprId best, ExprId position) {
 
 Found joinWarp(Writer& w, const Found& found, int width) {
   const ExprId best = w.warpFold(combinerOf(found.kind), found.value, width);
-  if (!isArg(found.kind) || width == 1) return {found.kind, best, found.position};
-  return {found.kind, best, w.warpFold(BinaryKind::min, candidates(w, found.value, best, found.position), width)};
+  if (width == 1) return found;
+  if (found.sum)
+    return {found.kind, best, {}, w.warpFold(BinaryKind::add, rescaled(w, found.sum, found.value, best), width)};
+  if (!isArg(found.kind)) return {found.kind, best, {}, {}};
+  return {found.kind, best, w.warpFold(BinaryKind::min, candidates(w, found.value, best, found.position), width), {}};
 }
 
-/// The results of a row's warps, which stand one after another from `first` on.
-Found joinWarps(Writer& w, ReduceKind kind, BufferId values, BufferId positions, ExprId first, int warps) {
-  const ExprId all = w.let("warps", w.load(values, first, warps));
-  const ExprId best = w.let("joined", w.fold(combinerOf(kind), all));
-  if (!isArg(kind)) return {kind, best, {}};
-  return {kind, best,
-          w.let("first", w.fold(BinaryKind::min, candidates(w, all, best, w.load(positions, first, warps))))};
+struct Slots {
+  BufferId value, where, sum;
+};
+
+/// Shared memory for `size` results like this one.
+Slots slotsFor(Writer& w, const Found& found, const Dim& size) {
+  Slots out{w.shared("partial", w.type(found.value).dtype, size), {}, {}};
+  if (found.position) out.where = w.shared("where", w.type(found.position).dtype, size);
+  if (found.sum) out.sum = w.shared("sums", w.type(found.sum).dtype, size);
+  return out;
+}
+void put(Writer& w, const Slots& slots, ExprId at, const Found& found) {
+  w.store(slots.value, at, found.value);
+  if (found.position) w.store(slots.where, at, found.position);
+  if (found.sum) w.store(slots.sum, at, found.sum);
+}
+Found get(Writer& w, const Slots& slots, ExprId at, const Found& like, int lanes) {
+  return {like.kind, w.let("other", w.load(slots.value, at, lanes)),
+          like.position ? w.let("other", w.load(slots.where, at, lanes)) : ExprId{},
+          like.sum ? w.let("other", w.load(slots.sum, at, lanes)) : ExprId{}};
 }
 
 /// The better of two results, lane by lane. Of equals the one that comes first; positions that are none lose.
 Found better(Writer& w, const Found& a, const Found& b) {
-  if (!isArg(a.kind)) return {a.kind, w.binary(combinerOf(a.kind), a.value, b.value), {}};
+  if (a.sum) {
+    const ExprId most = w.let("most", w.binary(BinaryKind::max, a.value, b.value));
+    return {
+        a.kind, most, {}, w.let("sum", w.add(rescaled(w, a.sum, a.value, most), rescaled(w, b.sum, b.value, most)))};
+  }
+  if (!isArg(a.kind)) return {a.kind, w.binary(combinerOf(a.kind), a.value, b.value), {}, {}};
   const DType type = w.type(a.value).dtype;
   const auto over = [&](ExprId x, ExprId y) {  // NaN beats all else
     ExprId wins = w.binary(a.kind == ReduceKind::argmax ? BinaryKind::gt : BinaryKind::lt, x, y);
@@ -60,42 +81,46 @@ Found better(Writer& w, const Found& a, const Found& b) {
   wins = w.binary(BinaryKind::bit_and, w.binary(BinaryKind::bit_or, wins, none),
                   w.unary(UnaryKind::logical_not, otherNone));
   wins = w.let("wins", wins);
-  return {a.kind, w.let("best", w.select(wins, b.value, a.value)), w.let("first", w.select(wins, q, p))};
-}
-
-struct Slots {
-  BufferId value, where;
-};
-
-void put(Writer& w, const Slots& slots, ExprId at, const Found& found) {
-  w.store(slots.value, at, found.value);
-  if (found.position) w.store(slots.where, at, found.position);
-}
-Found get(Writer& w, const Slots& slots, ExprId at, const Found& like) {
-  const int lanes = w.lanes(like.value);
-  return {like.kind, w.let("other", w.load(slots.value, at, lanes)),
-          like.position ? w.let("other", w.load(slots.where, at, lanes)) : ExprId{}};
+  return {a.kind, w.let("best", w.select(wins, b.value, a.value)), w.let("first", w.select(wins, q, p)), {}};
 }
 
 }  // namespace
 
+ExprId rescaled(Writer& w, ExprId sum, ExprId from, ExprId to) {
+  const ExprId one = w.imm(Scalar::of(1.0), w.type(to).dtype, w.lanes(to));
+  const ExprId factor =
+      w.select(w.binary(BinaryKind::eq, from, to), one, w.unary(UnaryKind::exp, w.binary(BinaryKind::sub, from, to)));
+  return sum == one ? factor : w.mul(sum, factor);
+}
+
+Found overLanes(Writer& w, const Found& found) {
+  const ExprId best = w.let("best", w.fold(combinerOf(found.kind), found.value));
+  if (!found.sum) return {found.kind, best, {}, {}};
+  const ExprId sums = rescaled(w, found.sum, found.value, w.splat(best, w.lanes(found.value)));
+  return {found.kind, best, {}, w.let("sum", w.fold(BinaryKind::add, sums))};
+}
+
 std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<Found> found) {
   if (threads.down == 1) return found;
+  struct Running {
+    kernel::VarId value, position, sum;
+  };
   std::vector<Slots> slots;
-  std::vector<kernel::VarId> values, positions;
+  std::vector<Running> running;
   for (const Found& f : found) {
-    const Dim size(int64_t{threads.across} * threads.down * w.lanes(f.value));
-    slots.push_back({w.shared("partial", w.type(f.value).dtype, size), {}});
-    if (f.position) slots.back().where = w.shared("where", DType::i64, size);
-    values.push_back(w.declare("joined", f.value));
-    positions.push_back(f.position ? w.declare("first", f.position) : kernel::VarId{});
+    slots.push_back(slotsFor(w, f, Dim(int64_t{threads.across} * threads.down * w.lanes(f.value))));
+    running.push_back({w.declare("joined", f.value), f.position ? w.declare("first", f.position) : kernel::VarId{},
+                       f.sum ? w.declare("sums", f.sum) : kernel::VarId{}});
   }
   const auto now = [&](size_t k) {
-    return Found{found[k].kind, w.get(values[k]), found[k].position ? w.get(positions[k]) : ExprId{}};
+    const Running& r = running[k];
+    return Found{found[k].kind, w.get(r.value), r.position ? w.get(r.position) : ExprId{},
+                 r.sum ? w.get(r.sum) : ExprId{}};
   };
   const auto set = [&](size_t k, const Found& f) {
-    w.assign(values[k], f.value);
-    if (f.position) w.assign(positions[k], f.position);
+    w.assign(running[k].value, f.value);
+    if (f.position) w.assign(running[k].position, f.position);
+    if (f.sum) w.assign(running[k].sum, f.sum);
   };
   const auto at = [&](size_t k, ExprId y) {
     return w.mul(w.add(w.mul(y, w.i64(threads.across)), threads.x), w.i64(w.lanes(found[k].value)));
@@ -110,54 +135,72 @@ std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<F
     w.barrier();
     w.when(w.binary(BinaryKind::lt, threads.y, w.i64(half)), [&] {
       for (size_t k = 0; k < found.size(); ++k)
-        set(k, better(w, now(k), get(w, slots[k], at(k, w.add(threads.y, w.i64(half))), found[k])));
+        set(k, better(w, now(k),
+                      get(w, slots[k], at(k, w.add(threads.y, w.i64(half))), found[k], w.lanes(found[k].value))));
     });
   }
   w.when(w.binary(BinaryKind::eq, threads.y, w.i64(0)), [&] {
     for (size_t k = 0; k < found.size(); ++k) put(w, slots[k], at(k, w.i64(0)), now(k));
   });
   w.barrier();
-  for (size_t k = 0; k < found.size(); ++k) found[k] = get(w, slots[k], at(k, w.i64(0)), found[k]);
+  for (size_t k = 0; k < found.size(); ++k)
+    found[k] = get(w, slots[k], at(k, w.i64(0)), found[k], w.lanes(found[k].value));
   return found;
 }
 
-PieceFold::PieceFold(Writer& w, ReduceKind kind, DType type, int lanes) : w_(w), kind_(kind) {
+void storePiece(Writer& w, const PartialBuffers& to, ExprId at, const Found& found, ExprId mask) {
+  const auto put = [&](BufferId buffer, ExprId value) {
+    if (buffer) w.store(buffer, at, value, mask);
+  };
+  put(to.value, found.value);
+  put(to.where, found.position);
+  put(to.sum, found.sum);
+}
+
+Found loadPiece(Writer& w, const PartialBuffers& from, ReduceKind kind, ExprId at, int lanes, ExprId mask) {
+  const auto get = [&](BufferId buffer) { return buffer ? w.let("piece", w.load(buffer, at, lanes, mask)) : ExprId{}; };
+  return {kind, get(from.value), get(from.where), get(from.sum)};
+}
+
+PieceFold::PieceFold(Writer& w, ReduceKind kind, const PartialBuffers& from, int lanes) : w_(w), kind_(kind) {
+  const DType type = w.bufferType(from.value);
   value_ = w.declare("acc", w.imm(identityOf(combinerOf(kind), type), type, lanes));
-  if (isArg(kind)) where_ = w.declare("where", w.imm(Scalar::of(int64_t{-1}), DType::i64, lanes));
+  if (from.where) where_ = w.declare("where", w.imm(Scalar::of(int64_t{-1}), DType::i64, lanes));
+  if (from.sum) sum_ = w.declare("sum", w.imm(identityOf(BinaryKind::add, type), type, lanes));
 }
 
-void PieceFold::take(ExprId value, ExprId position) {
-  const Found next = better(w_, found(), {kind_, w_.let("x", value), position ? w_.let("at", position) : position});
+void PieceFold::take(const Found& x) {
+  const Found next = better(w_, found(), x);
   w_.assign(value_, next.value);
-  if (position) w_.assign(where_, next.position);
+  if (next.position) w_.assign(where_, next.position);
+  if (next.sum) w_.assign(sum_, next.sum);
 }
 
-Found PieceFold::found() const { return {kind_, w_.get(value_), where_ ? w_.get(where_) : ExprId{}}; }
+Found PieceFold::found() const {
+  return {kind_, w_.get(value_), where_ ? w_.get(where_) : ExprId{}, sum_ ? w_.get(sum_) : ExprId{}};
+}
 
 std::vector<Found> joinThreads(Writer& w, const RowThreads& row, std::vector<Found> found) {
   for (Found& f : found) f = joinWarp(w, f, std::min(row.threads, kWarp));
   const int warps = row.threads / kWarp;
   if (warps <= 1 || found.empty()) return found;
-  std::vector<std::pair<BufferId, BufferId>> slots;
-  for (const Found& f : found) {
-    const Dim size(int64_t{warps} * row.rows);
-    slots.push_back({w.shared("partial", w.type(f.value).dtype, size), {}});
-    if (f.position) slots.back().second = w.shared("where", w.type(f.position).dtype, size);
-  }
+  std::vector<Slots> slots;
+  for (const Found& f : found) slots.push_back(slotsFor(w, f, Dim(int64_t{warps} * row.rows)));
   const ExprId warp = w.let("warp", w.binary(BinaryKind::div, row.thread, w.i64(kWarp)));
-  const ExprId isFirst = w.binary(BinaryKind::eq, w.binary(BinaryKind::fmod, row.thread, w.i64(kWarp)), w.i64(0));
-  w.when(isFirst, [&] {
-    for (size_t k = 0; k < found.size(); ++k) {
-      w.store(slots[k].first, warp, found[k].value);
-      if (found[k].position) w.store(slots[k].second, warp, found[k].position);
-    }
+  w.when(w.binary(BinaryKind::eq, w.binary(BinaryKind::fmod, row.thread, w.i64(kWarp)), w.i64(0)), [&] {
+    for (size_t k = 0; k < found.size(); ++k) put(w, slots[k], warp, found[k]);
   });
   w.barrier();
   ExprId first = w.i64(0);
   if (row.rows > 1)
     first = w.let("first", w.mul(w.binary(BinaryKind::div, row.thread, w.i64(row.threads)), w.i64(warps)));
-  for (size_t k = 0; k < found.size(); ++k)
-    found[k] = joinWarps(w, found[k].kind, slots[k].first, slots[k].second, first, warps);
+  for (size_t k = 0; k < found.size(); ++k) {
+    const Found all = get(w, slots[k], first, found[k], warps);
+    Found joined = overLanes(w, all);
+    if (all.position)
+      joined.position = w.let("first", w.fold(BinaryKind::min, candidates(w, all.value, joined.value, all.position)));
+    found[k] = joined;
+  }
   return found;
 }
 

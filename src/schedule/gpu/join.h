@@ -6,10 +6,17 @@ namespace tokamak::schedule::gpu {
 
 /// What a thread found of one fold, a scalar or a lane each; `position` (i64) of arg kinds, INT32_MAX, INT64_MAX or
 /// negative where it saw no element.
+///
+/// `sum`, where set, goes with a largest `value`: the sum of exp(x - value) over what was seen.
 struct Found {
   ReduceKind kind;
-  ExprId value, position;
+  ExprId value, position, sum;
 };
+
+/// A sum of exp(x - from) as one of exp(x - to). Where both are infinite alike it stays as it is.
+ExprId rescaled(Writer& w, ExprId sum, ExprId from, ExprId to);
+/// All lanes' results as one (of no arg kind).
+Found overLanes(Writer& w, const Found& found);
 
 /// How the threads of a block stand to rows: `threads` neighbours take one. A power of two up to 32, or a multiple.
 struct RowThreads {
@@ -33,20 +40,24 @@ std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<F
 
 /// Where stage one of a fold in two stages leaves what it found in pieces of a row.
 struct PartialBuffers {
-  BufferId value, where;  // `where` of arg kinds
+  BufferId value, where, sum;  // the last two where there is such
 };
+
+/// Stores what was found in one piece, and loads it again: `lanes` of it from `at` on.
+void storePiece(Writer& w, const PartialBuffers& to, ExprId at, const Found& found, ExprId mask = {});
+Found loadPiece(Writer& w, const PartialBuffers& from, ReduceKind kind, ExprId at, int lanes, ExprId mask = {});
 
 /// Takes in such results, one a lane.
 class PieceFold {
  public:
-  PieceFold(Writer& w, ReduceKind kind, DType type, int lanes);
-  void take(ExprId value, ExprId position);
+  PieceFold(Writer& w, ReduceKind kind, const PartialBuffers& from, int lanes);
+  void take(const Found& found);
   Found found() const;
 
  private:
   Writer& w_;
   ReduceKind kind_;
-  kernel::VarId value_, where_;
+  kernel::VarId value_, where_, sum_;
 };
 
 }  // namespace tokamak::schedule::gpu

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "schedule/gpu/stages.h"
+#include "schedule/gpu/sweep_folds.h"
 
 namespace tokamak::schedule::gpu {
 
@@ -52,24 +53,28 @@ std::vector<ValueId> readAgain(const Lowering& l, const Phases& phases) {
 
 namespace {
 
-using Slots = std::vector<std::pair<int, int>>;  // in scratch, a fold each: what was found and where
+struct Slot {
+  int value, where = -1, sum = -1;  // in scratch
+};
 
-/// Scratch for what is found in pieces of folds, `each` of every fold.
-Slots addSlots(const Graph& graph, RegionMemory& memory, const std::vector<ValueId>& folds, const Dim& each) {
-  Slots slots;
-  for (ValueId v : folds) {
-    const auto kind = std::get<Reduce>(graph.node(v).op).kind;
-    const DType type = accumulatorType(kind, graph.type(graph.node(v).operands[0]).dtype);
-    slots.push_back({memory.add("partial", type, each), -1});
-    if (isArg(kind)) slots.back().second = memory.add("where", DType::i64, each);
+/// Scratch for what is found in pieces of a sweep's folds, `each` of every fold.
+std::vector<Slot> addSlots(const Graph& graph, RegionMemory& memory, const Sweep& sweep, const Dim& each) {
+  std::vector<Slot> slots;
+  for (const FoundType& found : stagedTypes(graph, sweep)) {
+    Slot& slot = slots.emplace_back(Slot{memory.add("partial", found.type, each)});
+    if (found.where) slot.where = memory.add("where", DType::i64, each);
+    if (found.sum) slot.sum = memory.add("sums", found.type, each);
   }
   return slots;
 }
 
-std::vector<PartialBuffers> bindSlots(Lowering& l, const Slots& slots, kernel::Access access) {
+std::vector<PartialBuffers> bindSlots(Lowering& l, const std::vector<Slot>& slots, kernel::Access access) {
   std::vector<PartialBuffers> out;
-  for (auto [value, where] : slots)
-    out.push_back({l.scratch(value, access), where < 0 ? BufferId{} : l.scratch(where, access)});
+  const auto buffer = [&](int index) { return index < 0 ? BufferId{} : l.scratch(index, access); };
+  for (const Slot& slot : slots) {
+    const BufferId value = buffer(slot.value), where = buffer(slot.where), sum = buffer(slot.sum);
+    out.push_back({value, where, sum});
+  }
   return out;
 }
 
@@ -83,7 +88,9 @@ Scheduled lowerBothWays(const Graph& graph, const Region& region, const FoldAxes
   const Pieces pieces{Dim(int64_t{plan.blocks} * plan.rows), 1};
   Dim kept = 1;
   for (size_t g : columnDomain.keptGroups) kept = kept * columnDomain.groups[g].extent;
-  const Slots slots = addSlots(graph, *memory, region.across, kept * pieces.count);
+  Sweep across;
+  across.folds = region.across;
+  const auto slots = addSlots(graph, *memory, across, kept * pieces.count);
   std::vector<Scheduled> launches;
   Lowering one(graph, rows, kernelName, memory);
   const auto out = bindSlots(one, slots, kernel::Access::out);
@@ -101,11 +108,11 @@ Scheduled lowerTwoStages(const Graph& graph, const Region& region, const FoldAxe
                          const std::string& kernelName, const std::shared_ptr<RegionMemory>& memory) {
   const Lowering whole(graph, region, kernelName, memory);
   const FoldDomain domain = foldDomain(whole);
-  const Phases phases = planPhases(graph, region, false);
+  const Phases phases = planPhases(graph, region, false, true);
   const Pieces pieces{Dim::ceilDiv(domain.foldedCount, plan.piece), plan.piece};
   Dim kept = 1;
   for (size_t g : domain.keptGroups) kept = kept * domain.groups[g].extent;
-  const Slots slots = addSlots(graph, *memory, phases.sweeps[0].folds, kept * pieces.count);
+  const auto slots = addSlots(graph, *memory, phases.sweeps[0], kept * pieces.count);
   const bool columns = plan.form == FoldAxes::Form::columns;
   std::vector<Scheduled> launches;
   Region first = region;

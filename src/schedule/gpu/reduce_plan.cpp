@@ -207,7 +207,7 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
   Planner planner(graph, region, hints, device);
   Lowering l(graph, region, "plan");
   Plan plan = foldDomain(l).vectorFolded ? planner.rows() : planner.columns();
-  const Phases phases = planPhases(graph, region, false);
+  const Phases phases = planPhases(graph, region, false, true);
   if (phases.sweeps.size() == 1 && phases.sweeps[0].stores.empty()) {
     if (planner.leavesIdle()) planner.cut(plan);
   } else if (planner.leavesMostIdle()) {

@@ -9,14 +9,11 @@ void Rows::runPiece(ExprId b, ExprId t, const Pieces& pieces, const std::vector<
   placeThread(t);
   placeRow(w_.let("row", w_.binary(BinaryKind::div, b, w_.dim(pieces.count))));
   const Sweep& sweep = phases_.sweeps[0];
-  std::vector<FoldState> folds = begin(sweep);
+  SweepFolds folds = begin(sweep, true);
   overLoops(sweep, folds, w_.let("begin", w_.mul(piece, w_.i64(pieces.size))), pieces.size);
-  const std::vector<Found> found = join(sweep, folds);
+  const std::vector<Found> found = join(folds);
   w_.when(w_.binary(BinaryKind::eq, t, w_.i64(0)), [&] {
-    for (size_t k = 0; k < found.size(); ++k) {
-      w_.store(partial[k].value, b, found[k].value);
-      if (partial[k].where) w_.store(partial[k].where, b, found[k].position);
-    }
+    for (size_t k = 0; k < found.size(); ++k) storePiece(w_, partial[k], b, found[k]);
   });
 }
 
@@ -25,23 +22,23 @@ void Rows::runPieces(ExprId b, ExprId t, const Pieces& pieces, const std::vector
   placeRow(b);
   const Sweep& sweep = phases_.sweeps[0];
   std::vector<PieceFold> folds;
-  for (size_t k = 0; k < sweep.folds.size(); ++k)
-    folds.emplace_back(w_, kindOf(sweep.folds[k]), w_.bufferType(partial[k].value), 1);
+  const auto types = stagedTypes(l_.graph, sweep);
+  for (size_t k = 0; k < types.size(); ++k) folds.emplace_back(w_, types[k].kind, partial[k], 1);
   const ExprId first = w_.let("first", w_.mul(b, w_.dim(pieces.count)));
   l_.e.loop("p", t, w_.dim(pieces.count), plan_.threads, Binding::serial, [&](ExprId p) {
     const ExprId at = w_.let("at", w_.add(first, p));
-    for (size_t k = 0; k < folds.size(); ++k)
-      folds[k].take(w_.load(partial[k].value, at), partial[k].where ? w_.load(partial[k].where, at) : ExprId{});
+    for (size_t k = 0; k < folds.size(); ++k) folds[k].take(loadPiece(w_, partial[k], types[k].kind, at, 1));
   });
   std::vector<Found> found;
   for (PieceFold& fold : folds) found.push_back(fold.found());
-  finish(sweep, joinThreads(w_, {t, plan_.threads, 1}, std::move(found)));
+  SweepFolds binder(l_, sweep, domain_.foldedCount);
+  finish(sweep, binder, joinThreads(w_, {t, plan_.threads, 1}, std::move(found)));
   storeOnce();
 }
 
 void lowerRowPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
                     const std::vector<PartialBuffers>& partial) {
-  const Phases phases = planPhases(l.graph, l.region, false);
+  const Phases phases = planPhases(l.graph, l.region, false, true);
   if (plan.resident) l.w.setResidentBlocks(plan.resident);
   overGrid(l, rowsOf(domain) * pieces.count, plan.threads,
            rowSlack(domain, plan) + rowsOf(domain) * pieces.count + Dim(2 * pieces.size),
@@ -50,7 +47,7 @@ void lowerRowPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan&
 
 void lowerRowFinish(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
                     const std::vector<PartialBuffers>& partial) {
-  const Phases phases = planPhases(l.graph, l.region, false);
+  const Phases phases = planPhases(l.graph, l.region, false, true);
   overGrid(l, rowsOf(domain), plan.threads,
            rowSlack(domain, plan) + rowsOf(domain) * pieces.count + Dim(2 * pieces.size),
            [&](ExprId b, ExprId t) { Rows(l, domain, plan, phases).runPieces(b, t, pieces, partial); });

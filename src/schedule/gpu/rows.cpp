@@ -36,12 +36,12 @@ void Rows::sweepAll() {
     const Sweep& sweep = phases_.sweeps[s];
     if (plan_.form == FoldAxes::Form::sweeps)
       l_.e.cache = s + 1 < phases_.sweeps.size() ? kernel::Cache::evict_last : kernel::Cache::evict_first;
-    std::vector<FoldState> folds = begin(sweep);
+    SweepFolds folds = begin(sweep);
     if (plan_.form == FoldAxes::Form::registers)
       overHeld(sweep, folds);
     else
       overLoops(sweep, folds);
-    finish(sweep, join(sweep, folds));
+    finish(sweep, folds, join(folds));
   }
   l_.e.cache = kernel::Cache::normal;
   storeOnce();
@@ -134,17 +134,20 @@ At Rows::keptPlace() {
 
 // ---- sweeps ----
 
-std::vector<FoldState> Rows::begin(const Sweep& sweep) {
+SweepFolds Rows::begin(const Sweep& sweep, bool staged) {
   const auto n = domain_.foldedCount.constant();
   const bool visited = n && *n >= stride() && !plan_.straddles;
-  std::vector<FoldState> folds;
-  for (ValueId v : sweep.folds)
-    folds.emplace_back(w_, kindOf(v), l_.graph.type(l_.graph.node(v).operands[0]).dtype,
-                       std::vector<LaneCount>{{plan_.lanes, visited}}, domain_.foldedCount);
-  return folds;
+  return SweepFolds(l_, sweep, {plan_.lanes, visited}, domain_.foldedCount, staged, [&](ValueId x) {
+    for (size_t g : domain_.foldedGroups) index_[g] = {w_.i64(0), 0, 0, {}};
+    At at{domainIndex(IndexMath(w_, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}};
+    if (!n || *n == 0) at.mask = w_.binary(BinaryKind::gt, w_.dim(domain_.foldedCount), w_.i64(0));
+    ExprId first;
+    l_.e.scope([&] { first = l_.e.value(x, at); });
+    return first;
+  });
 }
 
-void Rows::overHeld(const Sweep& sweep, std::vector<FoldState>& folds) {
+void Rows::overHeld(const Sweep& sweep, SweepFolds& folds) {
   if (chunks_.empty()) {
     const int64_t n = *domain_.foldedCount.constant();
     for (int64_t k = 0; k < plan_.vectors; ++k) {
@@ -157,7 +160,7 @@ void Rows::overHeld(const Sweep& sweep, std::vector<FoldState>& folds) {
   take(sweep, folds, all);
 }
 
-void Rows::overLoops(const Sweep& sweep, std::vector<FoldState>& folds, ExprId begin, int64_t size) {
+void Rows::overLoops(const Sweep& sweep, SweepFolds& folds, ExprId begin, int64_t size) {
   const ExprId n = w_.dim(domain_.foldedCount);
   const int64_t round = stride() * plan_.vectors;
   ExprId end = plan_.straddles ? w_.add(n, shift_) : n, own = own_;
@@ -191,16 +194,20 @@ void Rows::overLoops(const Sweep& sweep, std::vector<FoldState>& folds, ExprId b
 
 /// Values of all vectors first, stores after them, so that many loads are in flight; where rows are held, vector by
 /// vector, so that few registers are. What one vector computes is not kept for the next sweep.
-void Rows::take(const Sweep& sweep, std::vector<FoldState>& folds, const std::vector<Chunk*>& chunks) {
-  for (Chunk* c : chunks)
-    l_.e.scope([&] {
-      for (ValueId v : sweep.keeps)
-        kept_[v.index].push_back({c->at.index, w_.splat(l_.e.value(v, c->at), c->at.lanes)});
-      At place = c->at;
-      place.tail = place.mask;
-      for (size_t k = 0; k < sweep.folds.size(); ++k)
-        folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], c->at), place, c->position);
-    });
+void Rows::take(const Sweep& sweep, SweepFolds& folds, const std::vector<Chunk*>& chunks) {
+  const auto taken = [](const Chunk* c) { return SweepFolds::Taken{c->at, c->position, c->at.mask}; };
+  if (plan_.form == FoldAxes::Form::registers) {
+    for (Chunk* c : chunks)
+      l_.e.scope([&] {
+        for (ValueId v : sweep.keeps)
+          kept_[v.index].push_back({c->at.index, w_.splat(l_.e.value(v, c->at), c->at.lanes)});
+        if (!sweep.folds.empty()) folds.take({taken(c)});
+      });
+  } else if (!sweep.folds.empty()) {
+    std::vector<SweepFolds::Taken> all;
+    for (const Chunk* c : chunks) all.push_back(taken(c));
+    folds.take(all);
+  }
   if (sweep.stores.empty() && sweep.across.empty()) return;
   if (plan_.form != FoldAxes::Form::registers) return store(sweep, chunks);
   for (Chunk* c : chunks) store(sweep, {c});
@@ -218,21 +225,15 @@ void Rows::store(const Sweep& sweep, const std::vector<Chunk*>& chunks) {
 }
 
 /// What all threads of the row found.
-std::vector<Found> Rows::join(const Sweep& sweep, std::vector<FoldState>& folds) {
-  std::vector<Found> found;
-  for (size_t k = 0; k < sweep.folds.size(); ++k) {
-    const ExprId value = folds[k].combined();
-    found.push_back({kindOf(sweep.folds[k]), value, folds[k].position()});
-  }
-  found = joinThreads(w_, {thread_, plan_.threads, plan_.rows}, std::move(found));
+std::vector<Found> Rows::join(SweepFolds& folds) {
+  std::vector<Found> found = joinThreads(w_, {thread_, plan_.threads, plan_.rows}, folds.found(false));
   for (Found& f : found)
     if (f.position && plan_.straddles) f.position = w_.sub(f.position, shift_);
   return found;
 }
 
-void Rows::finish(const Sweep& sweep, const std::vector<Found>& found) {
-  for (size_t k = 0; k < sweep.folds.size(); ++k)
-    bindFold(l_, sweep.folds[k], found[k].value, found[k].position, domain_.foldedCount);
+void Rows::finish(const Sweep& sweep, SweepFolds& folds, const std::vector<Found>& found) {
+  folds.bind(found);
   for (ValueId v : sweep.rowValues)
     if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());
   for (ValueId v : sweep.keeps)
@@ -245,7 +246,7 @@ void Rows::finish(const Sweep& sweep, const std::vector<Found>& found) {
 }
 
 void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
-  const Phases phases = planPhases(l.graph, l.region, plan.keep);
+  const Phases phases = planPhases(l.graph, l.region, plan.keep, plan.form == FoldAxes::Form::sweeps);
   if (plan.resident) l.w.setResidentBlocks(plan.resident);
   overGrid(l, Dim::ceilDiv(rowsOf(domain), plan.rows), plan.threads * plan.rows, rowSlack(domain, plan),
            [&](ExprId b, ExprId t) { Rows(l, domain, plan, phases).run(b, t); });

@@ -2,6 +2,7 @@
 
 #include "schedule/gpu/join.h"
 #include "schedule/gpu/reduce.h"
+#include "schedule/gpu/sweep_folds.h"
 
 namespace tokamak::schedule::gpu {
 
@@ -38,16 +39,16 @@ class Rows {
   At keptPlace();
 
   void sweepAll();
-  std::vector<FoldState> begin(const Sweep& sweep);
-  void overHeld(const Sweep& sweep, std::vector<FoldState>& folds);
+  SweepFolds begin(const Sweep& sweep, bool staged = false);
+  void overHeld(const Sweep& sweep, SweepFolds& folds);
   /// Elements [begin, begin + size) of the row, counted from its start or the border before it, or all of them: whole
   /// rounds of `vectors` vectors a thread first, then vector by vector.
-  void overLoops(const Sweep& sweep, std::vector<FoldState>& folds, ExprId begin = {}, int64_t size = 0);
-  void take(const Sweep& sweep, std::vector<FoldState>& folds, const std::vector<Chunk*>& chunks);
+  void overLoops(const Sweep& sweep, SweepFolds& folds, ExprId begin = {}, int64_t size = 0);
+  void take(const Sweep& sweep, SweepFolds& folds, const std::vector<Chunk*>& chunks);
   void store(const Sweep& sweep, const std::vector<Chunk*>& chunks);
   void carry(const Sweep& sweep, const Chunk& chunk);
-  std::vector<Found> join(const Sweep& sweep, std::vector<FoldState>& folds);
-  void finish(const Sweep& sweep, const std::vector<Found>& found);
+  std::vector<Found> join(SweepFolds& folds);
+  void finish(const Sweep& sweep, SweepFolds& folds, const std::vector<Found>& found);
   void storeOnce();
 
   Lowering& l_;

@@ -1,0 +1,203 @@
+#include "schedule/gpu/sweep_folds.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "schedule/identity.h"
+#include "schedule/reduce_lowering.h"
+
+namespace tokamak::schedule::gpu {
+
+namespace {
+
+const FoldPair* pairWith(const Sweep& sweep, ValueId fold) {
+  for (const FoldPair& pair : sweep.pairs)
+    if (pair.first == fold || pair.second == fold) return &pair;
+  return nullptr;
+}
+
+DType operandType(const Graph& graph, ValueId fold) { return graph.type(graph.node(fold).operands[0]).dtype; }
+ReduceKind kindOf(const Graph& graph, ValueId fold) { return std::get<Reduce>(graph.node(fold).op).kind; }
+
+}  // namespace
+
+std::vector<FoundType> stagedTypes(const Graph& graph, const Sweep& sweep) {
+  std::vector<FoundType> out;
+  for (ValueId v : sweep.folds) {
+    if (pairWith(sweep, v)) continue;
+    const auto kind = kindOf(graph, v);
+    out.push_back({kind, accumulatorType(kind, operandType(graph, v)), isArg(kind), false});
+  }
+  for (const FoldPair& pair : sweep.pairs) {
+    const DType type = computeType(graph.type(pair.x).dtype);
+    if (pair.kind == FoldPair::Kind::exponentials) {
+      out.push_back({ReduceKind::max, type, false, true});
+      continue;
+    }
+    for (auto kind : {ReduceKind::sum, ReduceKind::sum, ReduceKind::max}) out.push_back({kind, type});
+  }
+  return out;
+}
+
+SweepFolds::SweepFolds(Lowering& l, const Sweep& sweep, LaneCount lanes, const Dim& count, bool staged,
+                       const FirstOf& firstOf)
+    : l_(l), w_(l.w), lanes_(lanes), count_(count), staged_(staged) {
+  for (ValueId v : sweep.folds)
+    if (!pairWith(sweep, v))
+      plain_.push_back({v, FoldState(w_, kindOf(l.graph, v), operandType(l.graph, v), {lanes}, count)});
+  for (const FoldPair& pair : sweep.pairs) {
+    const DType type = computeType(l.graph.type(pair.x).dtype);
+    const bool moments = pair.kind == FoldPair::Kind::moments;
+    const auto start = [&](BinaryKind kind) { return w_.imm(identityOf(kind, type), type, lanes.lanes); };
+    Pair p{pair,
+           type,
+           w_.declare(moments ? "sum" : "most", start(moments ? BinaryKind::add : BinaryKind::max)),
+           w_.declare(moments ? "squares" : "sum", start(BinaryKind::add)),
+           {}};
+    if (moments) {
+      const ExprId first = w_.let("first", w_.convert(firstOf(pair.x), type));
+      // A first element beyond measure would take the others with it.
+      const auto number = [&](double v) { return w_.imm(Scalar::of(v), type, w_.lanes(first)); };
+      const ExprId usual = w_.binary(BinaryKind::lt, w_.unary(UnaryKind::abs, first), number(1e15));
+      p.shift = w_.let("shift", w_.select(usual, first, number(0.0)));
+    }
+    pairs_.push_back(p);
+  }
+}
+
+SweepFolds::SweepFolds(Lowering& l, const Sweep& sweep, const Dim& count)
+    : l_(l), w_(l.w), lanes_{1, false}, count_(count), staged_(true) {
+  for (ValueId v : sweep.folds)
+    if (!pairWith(sweep, v)) plain_.push_back({v, {}});
+  for (const FoldPair& pair : sweep.pairs)
+    pairs_.push_back({pair, computeType(l.graph.type(pair.x).dtype), {}, {}, {}});
+}
+
+ExprId SweepFolds::valueOf(ValueId v, DType type, const At& at) {
+  return w_.splat(w_.convert(l_.e.value(v, at), type), lanes_.lanes);
+}
+
+void SweepFolds::take(const std::vector<Taken>& vectors) {
+  l_.e.scope([&] {
+    for (const Taken& t : vectors) {
+      for (const Plain& p : plain_) l_.e.value(l_.graph.node(p.fold).operands[0], t.at);
+      for (const Pair& p : pairs_) l_.e.value(p.pair.x, t.at);
+    }
+    for (const Taken& t : vectors) {
+      At place = t.at;
+      place.tail = t.counts;
+      for (Plain& p : plain_) p.state->take(l_.e.value(l_.graph.node(p.fold).operands[0], t.at), place, t.position);
+    }
+    for (Pair& p : pairs_)
+      p.pair.kind == FoldPair::Kind::moments ? takeMoments(p, vectors) : takeExponentials(p, vectors);
+  });
+}
+
+void SweepFolds::takeMoments(Pair& p, const std::vector<Taken>& vectors) {
+  for (const Taken& t : vectors) {
+    const ExprId far = w_.let("far", w_.sub(valueOf(p.pair.x, p.type, t.at), w_.splat(p.shift, lanes_.lanes)));
+    const auto add = [&](kernel::VarId to, ExprId x) {
+      const ExprId next = w_.add(w_.get(to), x);
+      w_.assign(to, t.counts ? w_.select(w_.splat(t.counts, lanes_.lanes), next, w_.get(to)) : next);
+    };
+    add(p.first, far);
+    add(p.second, w_.mul(far, far));
+  }
+}
+
+void SweepFolds::takeExponentials(Pair& p, const std::vector<Taken>& vectors) {
+  const ExprId none = w_.imm(identityOf(BinaryKind::max, p.type), p.type, lanes_.lanes);
+  std::vector<ExprId> xs;
+  for (const Taken& t : vectors) {
+    const ExprId x = valueOf(p.pair.x, p.type, t.at);
+    xs.push_back(w_.let("x", t.counts ? w_.select(w_.splat(t.counts, lanes_.lanes), x, none) : x));
+  }
+  ExprId most = w_.get(p.first);
+  for (ExprId x : xs) most = w_.binary(BinaryKind::max, most, x);
+  most = w_.let("most", most);
+  ExprId sum = rescaled(w_, w_.get(p.second), w_.get(p.first), most);
+  for (size_t i = 0; i < xs.size(); ++i) {
+    ExprId term = rescaled(w_, w_.imm(Scalar::of(1.0), p.type, lanes_.lanes), xs[i], most);
+    if (vectors[i].counts)
+      term = w_.select(w_.splat(vectors[i].counts, lanes_.lanes), term, w_.imm(Scalar::of(0.0), p.type, lanes_.lanes));
+    sum = w_.add(sum, term);
+  }
+  w_.assign(p.second, sum);
+  w_.assign(p.first, most);
+}
+
+std::vector<Found> SweepFolds::found(bool lanewise) {
+  std::vector<Found> out;
+  const int lanes = lanes_.lanes;
+  for (Plain& p : plain_) {
+    const auto kind = kindOf(l_.graph, p.fold);
+    if (lanewise) {
+      out.push_back({kind, p.state->lanewise(lanes), isArg(kind) ? p.state->lanewisePosition(lanes) : ExprId{}, {}});
+    } else {
+      const ExprId value = p.state->combined();
+      out.push_back({kind, value, p.state->position(), {}});
+    }
+  }
+  for (Pair& p : pairs_) {
+    const ExprId first = w_.get(p.first), second = w_.get(p.second);
+    if (p.pair.kind == FoldPair::Kind::exponentials) {
+      Found f{ReduceKind::max, first, {}, second};
+      out.push_back(lanewise ? f : overLanes(w_, f));
+      continue;
+    }
+    const auto whole = [&](ExprId x) { return lanewise ? x : w_.let("folded", w_.fold(BinaryKind::add, x)); };
+    out.push_back({ReduceKind::sum, whole(first), {}, {}});
+    out.push_back({ReduceKind::sum, whole(second), {}, {}});
+    if (staged_) out.push_back({ReduceKind::max, p.shift, {}, {}});
+  }
+  return out;
+}
+
+void SweepFolds::bind(const std::vector<Found>& joined) {
+  size_t at = 0;
+  for (const Plain& p : plain_) {
+    bindFold(l_, p.fold, joined[at].value, joined[at].position, count_);
+    ++at;
+  }
+  for (const Pair& p : pairs_) {
+    if (p.pair.kind == FoldPair::Kind::exponentials) {
+      bindExponentials(p, joined[at++]);
+      continue;
+    }
+    bindMoments(p, staged_ ? joined[at + 2].value : p.shift, joined[at].value, joined[at + 1].value);
+    at += staged_ ? 3 : 2;
+  }
+}
+
+static void bindTo(Lowering& l, ValueId fold, ExprId value) {
+  const ExprId result =
+      l.w.let("r" + std::to_string(fold.index), l.w.convert(value, computeType(l.graph.type(fold).dtype)));
+  l.e.bind(fold, [result](const At&) { return result; });
+}
+
+void SweepFolds::bindMoments(const Pair& p, ExprId shift, ExprId sum, ExprId squares) {
+  const ExprId count = w_.convert(w_.dim(count_), p.type);
+  const ExprId far = w_.let("far", w_.binary(BinaryKind::div, sum, w_.splat(count, w_.lanes(sum))));
+  bindTo(l_, p.pair.first, w_.add(far, shift));
+  const auto number = [&](double v) { return w_.imm(Scalar::of(v), p.type, w_.lanes(sum)); };
+  ExprId rest = w_.binary(BinaryKind::max, w_.sub(squares, w_.mul(sum, far)), number(0.0));
+  // Squares beyond all numbers stay so, unless an element was: taken from one another they would be none.
+  const ExprId infinite = number(std::numeric_limits<double>::infinity());
+  const ExprId beyond = w_.both(w_.binary(BinaryKind::eq, squares, infinite), w_.unary(UnaryKind::isfinite, sum));
+  rest = w_.select(beyond, infinite, rest);
+  if (kindOf(l_.graph, p.pair.second) == ReduceKind::mean)
+    rest = w_.binary(BinaryKind::div, rest, w_.splat(count, w_.lanes(sum)));
+  bindTo(l_, p.pair.second, rest);
+}
+
+void SweepFolds::bindExponentials(const Pair& p, const Found& found) {
+  bindTo(l_, p.pair.first, found.value);
+  // Of rows whose largest element is infinite the sum is no number, unless there is nothing in them.
+  const int lanes = w_.lanes(found.sum);
+  const ExprId none = w_.imm(Scalar::of(std::numeric_limits<double>::quiet_NaN()), p.type, lanes);
+  const ExprId wild = w_.both(w_.unary(UnaryKind::isinf, found.value),
+                              w_.binary(BinaryKind::gt, found.sum, w_.imm(Scalar::of(0.0), p.type, lanes)));
+  bindTo(l_, p.pair.second, w_.select(wild, none, found.sum));
+}
+
+}  // namespace tokamak::schedule::gpu
