@@ -34,23 +34,7 @@ void FunctionText::remember(ExprId id, Remembered what) {
   memo_[id.index] = std::move(what);
 }
 
-/// Lanes of f32 become halves two at a time.
-bool FunctionText::narrowLanes(ExprId id) {
-  const Expr& expr = kernel_.expr(id);
-  const auto* convert = std::get_if<Convert>(&expr.node);
-  if (!convert || !isHalf(expr.type.dtype) || expr.type.lanes % 2 != 0) return false;
-  if (kernel_.type(convert->a).dtype != DType::f32) return false;
-  const std::string from = array(convert->a), name = nameFor(id);
-  line(fmt::format("{} {}[{}];", typeOf(id), name, expr.type.lanes));
-  line(fmt::format("{}({}, {});", snippets_.use(expr.type.dtype == DType::bf16 ? "narrow_bf16" : "narrow_f16"), name,
-                   from));
-  nesting_[id.index] = 0;
-  remember(id, {{name + "[l]", Level::atom}, 0, name});
-  return true;
-}
-
 void FunctionText::giveName(ExprId id, const Text& text) {
-  if (narrowLanes(id)) return;
   const std::string name = nameFor(id);
   const int lanes = kernel_.type(id).lanes;
   nesting_[id.index] = 0;

@@ -56,7 +56,7 @@ class FunctionText {
   const Remembered* known(kernel::ExprId id) const;
   void remember(kernel::ExprId id, Remembered what);
   void giveName(kernel::ExprId id, const Text& text);
-  bool narrowLanes(kernel::ExprId id);
+  void narrowLanes(kernel::ExprId id);
   bool isPlain(kernel::ExprId id) const;  // a number, a symbol, a variable, or lanes of one
   Text nodeText(kernel::ExprId id);
   Text loadText(kernel::ExprId id, const kernel::Load& e);

@@ -83,8 +83,25 @@ std::string FunctionText::memoryArray(ExprId id) {
   return name;
 }
 
+/// Lanes of f32 that leave whole become halves two at a time. Those stored one by one stay apart: packing them first
+/// only to take them apart again costs registers.
+void FunctionText::narrowLanes(ExprId id) {
+  value(id);
+  const Expr& expr = kernel_.expr(id);
+  const auto* convert = std::get_if<Convert>(&expr.node);
+  if (!convert || !known(id)->name.empty() || !isHalf(expr.type.dtype) || expr.type.lanes % 2 != 0) return;
+  if (kernel_.type(convert->a).dtype != DType::f32) return;
+  const std::string from = array(convert->a), name = nameFor(id);
+  line(fmt::format("{} {}[{}];", typeOf(id), name, expr.type.lanes));
+  line(fmt::format("{}({}, {});", snippets_.use(expr.type.dtype == DType::bf16 ? "narrow_bf16" : "narrow_f16"), name,
+                   from));
+  nesting_[id.index] = 0;
+  remember(id, {{name + "[l]", Level::atom}, 0, name});
+}
+
 void FunctionText::piecewiseStore(const Store& s, int piece) {
   const std::string to = fmt::format("{} + {}", nameOf(s.buffer), named(s.index).at(Level::sum));
+  if (!s.mask || uniform(s.mask)) narrowLanes(s.value);
   const std::string from = memoryArray(s.value);
   const std::string store = snippets_.use(s.streaming ? "store_streaming" : "store");
   if (!s.mask)
