@@ -26,7 +26,7 @@ void expectSmallChannels(const RandomProgram& program, const reference::Outcome&
   stream::Graph graph = program.graph;
   const stream::Inputs inputs = viewsOf(program.data);
   ASSERT_TRUE(stream::bindSizes(graph, inputs));
-  stream::Network<stream::Timed> engine(graph, inputs, 32);
+  stream::Network<stream::Timed> engine(graph, inputs, {32});
   const auto ran = stream::runNetwork(engine);
   ASSERT_TRUE(ran) << ran.error().str();
   uint64_t last = 0;

@@ -26,8 +26,7 @@ Result<Report> simulate(const stream::Graph& graph, const stream::Inputs& inputs
   stream::Graph bound = graph;
   TK_RETURN_IF_ERROR(stream::bindSizes(bound, inputs));
   const bool withMemory = options.profile == Profile::comal_hbm;
-  Network<Timed> network(bound, inputs, Network<Timed>::kChunk,
-                         withMemory ? hbmFactory(inputs) : Network<Timed>::Factory{});
+  Network<Timed> network(bound, inputs, {}, withMemory ? hbmFactory(inputs) : Network<Timed>::Factory{});
   const auto pause = [&] { return !options.progress || options.progress({network.tokens(), lastClock(network)}); };
   TK_RETURN_IF_ERROR(withMemory ? runWithMemory(network, pause) : stream::runNetwork(network, pause));
   Report report;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sparse/stream/graph.h"
 #include "sparse/stream/run/channel.h"
 
 /// What a node's loop works with: cursors into its streams and a clock, all local values that live in registers, and
@@ -81,18 +82,37 @@ class Out {
   size_t at_, end_;
 };
 
+/// How a network of such channels is put together: broadcasts are views.
+template <bool timed>
+struct ChannelSetup {
+  static constexpr bool kViews = true;
+  size_t chunk = 1024;  // tokens that a channel has room for, at least 32
+
+  std::unique_ptr<Channel> make(StreamId, size_t elements) const {
+    const size_t tokens = elements == 0 ? chunk : std::max<size_t>(32, chunk / elements);  // fewer of large blocks
+    return std::make_unique<Channel>(tokens, timed, elements);
+  }
+  static Channel::Reader* reader(Channel& channel, Stamp offset) { return channel.addReader(offset); }
+};
+
 /// No time passes.
 struct Untimed {
   using Channel = stream::Channel;
   using Reader = stream::Channel::Reader;
   using In = stream::In;
   using Out = stream::Out;
-  static constexpr bool kTimed = false;
+  static constexpr bool kTimed = false, kBounded = false;
+  using Setup = ChannelSetup<false>;
 
+  bool may() const { return true; }
+  size_t limit(size_t n) const { return n; }
   void see(const In&) {}
   void seeAhead(const In&, size_t) {}
   void await(Stamp) {}
   void tick(uint64_t = 1) {}
+  void move() {}
+  bool touch(Word, size_t) { return true; }
+  Stamp signal() const { return 0; }
   void put(Out& out, Word word) { out.push(word); }
   void putLate(Out& out, Word word, uint64_t) { out.push(word); }
   void putAt(Out& out, Word word, Stamp) { out.push(word); }
@@ -112,13 +132,20 @@ struct Timed {
   using Reader = stream::Channel::Reader;
   using In = stream::In;
   using Out = stream::Out;
-  static constexpr bool kTimed = true;
+  static constexpr bool kTimed = true, kBounded = false;  // bounded: workspaces are counted
+  using Setup = ChannelSetup<true>;
   Stamp t = 0;
+
+  bool may() const { return true; }
+  size_t limit(size_t n) const { return n; }
 
   void see(const In& in) { t = std::max(t, in.stamp()); }
   void seeAhead(const In& in, size_t i) { t = std::max(t, in.stampAhead(i)); }
   void await(Stamp stamp) { t = std::max(t, stamp); }
   void tick(uint64_t cycles = 1) { t += cycles; }
+  void move() {}                             // a token moved within a step
+  bool touch(Word, size_t) { return true; }  // an entry of a workspace, and how many it has; whether it has room
+  Stamp signal() const { return t + 1; }     // when a signal made now arrives
   void put(Out& out, Word word) { out.push(word, t + 1); }
   void putLate(Out& out, Word word, uint64_t latency) { out.push(word, t + latency); }
   void putAt(Out& out, Word word, Stamp stamp) { out.push(word, stamp); }

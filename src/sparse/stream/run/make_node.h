@@ -4,6 +4,7 @@
 #include "sparse/stream/run/nodes/alu.h"
 #include "sparse/stream/run/nodes/array.h"
 #include "sparse/stream/run/nodes/blocks.h"
+#include "sparse/stream/run/nodes/broadcast.h"
 #include "sparse/stream/run/nodes/drop.h"
 #include "sparse/stream/run/nodes/fork.h"
 #include "sparse/stream/run/nodes/hold.h"
@@ -20,7 +21,7 @@
 
 namespace tokamak::stream {
 
-/// Makes the RunNode of a block under profile `P`; broadcasts are the engine's business.
+/// Makes the RunNode of a block under profile `P`.
 template <class P>
 class NodeMaker {
  public:
@@ -130,7 +131,7 @@ class NodeMaker {
   Made of(const CrdHold&, Site site) { return std::make_unique<HoldNode<P>>(std::move(site)); }
   Made of(const Fork&, Site site) { return std::make_unique<ForkNode<P>>(std::move(site)); }
   Made of(const Join& b, Site site) { return std::make_unique<JoinNode<P>>(std::move(site), b.depth); }
-  Made of(const Broadcast&, Site) { return nullptr; }
+  Made of(const Broadcast&, Site site) { return std::make_unique<BroadcastNode<P>>(std::move(site)); }
 
   const Graph& graph_;
   const Inputs& inputs_;

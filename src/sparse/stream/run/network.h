@@ -16,19 +16,18 @@ class Network {
   /// Makes nodes of its own for some blocks; nothing for the others.
   using Factory = std::function<Made(const Block&, typename RunNode<P>::Site&, Storages& results)>;
 
-  static constexpr size_t kChunk = 1024;
+  using Setup = typename P::Setup;
 
-  /// Requires a verified graph whose inputs are bound (`bindSizes`). `chunk`: tokens that a channel has room for, at
-  /// least 32.
-  Network(const Graph& graph, const Inputs& inputs, size_t chunk = kChunk, const Factory& factory = {})
-      : graph_(graph), chunk_(chunk) {
+  /// Requires a verified graph whose inputs are bound (`bindSizes`).
+  Network(const Graph& graph, const Inputs& inputs, const Setup& setup = {}, const Factory& factory = {})
+      : graph_(graph), setup_(setup) {
     addResults();
     NodeMaker<P> maker(graph, inputs, results_);
     channelOf_.resize(graph.streams().size());
     offsets_.resize(graph.streams().size(), 0);
     for (NodeId id : topologicalOrder(graph)) {
       const Node& node = graph.node(id);
-      if (std::holds_alternative<Broadcast>(node.block)) {
+      if (Setup::kViews && std::holds_alternative<Broadcast>(node.block)) {
         share(node);
         continue;
       }
@@ -70,18 +69,14 @@ class Network {
     }
   }
 
-  /// Fewer tokens of large blocks.
-  size_t chunkFor(int64_t elements) const {
-    return elements == 0 ? chunk_ : std::max<size_t>(32, chunk_ / static_cast<size_t>(elements));
-  }
-
   typename RunNode<P>::Site connect(NodeId id) {
     const Node& node = graph_.node(id);
     typename RunNode<P>::Site site{&graph_, id, {}, {}};
-    for (StreamId input : node.inputs) site.inputs.push_back(channelOf_[input.index]->addReader(offsets_[input.index]));
+    for (StreamId input : node.inputs)
+      site.inputs.push_back(setup_.reader(*channelOf_[input.index], offsets_[input.index]));
     for (StreamId output : node.outputs) {
       const int64_t elements = output ? graph_.stream(output).block.elements() : 0;
-      channels_.push_back(std::make_unique<Channel>(chunkFor(elements), P::kTimed, static_cast<size_t>(elements)));
+      channels_.push_back(setup_.make(output, static_cast<size_t>(elements)));
       site.outputs.push_back(channels_.back().get());
       if (output) channelOf_[output.index] = channels_.back().get();
     }
@@ -100,7 +95,7 @@ class Network {
   }
 
   const Graph& graph_;
-  size_t chunk_;
+  Setup setup_;
   Storages results_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::vector<Channel*> channelOf_;  // by stream

@@ -40,6 +40,7 @@ class RunNode {
   bool done() const { return done_; }
   uint64_t steps() const { return steps_; }
   const P& clock() const { return clock_; }
+  P& clock() { return clock_; }
   const std::optional<Diagnostic>& fault() const { return fault_; }
   const Site& site() const { return site_; }
 
@@ -63,6 +64,13 @@ class RunNode {
     fail("T0960", port, in,
          fmt::format("{} where the other streams have {}", tokenText(in.head(), isValue), tokenText(wanted, isValue)),
          "streams that meet in one block must have the same fibers");
+  }
+
+  bool failOverflow(const In& in, size_t entries) {
+    fail("T0972", site_.inputs.size() - 2, in,
+         fmt::format("its workspace of {} entries does not fit in its scratchpad", entries),
+         "give scratchpads more bytes, let them spill, or fold over a smaller space");
+    return false;
   }
 
   uint64_t steps_ = 0;

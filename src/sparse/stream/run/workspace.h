@@ -26,6 +26,14 @@ class Workspace {
     blocks_[at >> 12] |= uint64_t{1} << (at >> 6 & 63);
   }
 
+  /// The same, and keeps count of the entries.
+  void foldCounted(uint64_t at, double value) {
+    const bool isNew = at < values_.size() ? (used_[at >> 6] >> (at & 63) & 1) == 0 : !far_.contains(at);
+    fold(at, value);
+    size_ += isNew ? 1 : 0;
+  }
+  size_t size() const { return size_; }  // entries folded with foldCounted
+
   /// Calls `take(coordinate, value)` for each entry in order of coordinate and forgets it.
   template <class F>
   void drain(F take) {
@@ -43,6 +51,7 @@ class Workspace {
     }
     for (const auto& [at, value] : far_) take(at, value);
     far_.clear();
+    size_ = 0;
   }
 
   size_t bytes() const { return values_.size() * sizeof(double) + far_.size() * 48; }
@@ -64,6 +73,7 @@ class Workspace {
   std::vector<double> values_;
   std::vector<uint64_t> used_, blocks_;  // a bit a value, a bit a word of those
   std::map<uint64_t, double> far_;
+  size_t size_ = 0;
 };
 
 }  // namespace tokamak::stream

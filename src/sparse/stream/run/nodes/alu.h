@@ -22,7 +22,7 @@ class AluNode final : public RunNode<P> {
     std::array<In, count> ins = {In(this->input(i))...};
     Out out(this->output(0));
     P clock = this->clock_;
-    const size_t n = std::min({ins[i].size()..., out.room()});
+    const size_t n = clock.limit(std::min({ins[i].size()..., out.room()}));
     const std::array<const Word*, count> from = {ins[i].words()...};
     Word* to = out.words();
     for (size_t k = 0; k < n; ++k) {

@@ -16,7 +16,7 @@ class ArrayNode final : public RunNode<P> {
     typename P::In in(this->input(0));
     typename P::Out out(this->output(0));
     P clock = this->clock_;
-    const size_t n = std::min(in.size(), out.room());
+    const size_t n = clock.limit(std::min(in.size(), out.room()));
     const Word* from = in.words();
     Word* to = out.words();
     for (size_t i = 0; i < n; ++i) {

@@ -28,7 +28,7 @@ class BlockArrayNode final : public RunNode<P> {
     typename P::In in(this->input(0));
     typename P::Out out(this->output(0));
     P clock = this->clock_;
-    for (; !in.empty() && !out.full(); in.pop(clock)) {
+    for (; clock.may() && !in.empty() && !out.full(); in.pop(clock)) {
       const Word head = in.head();
       clock.see(in);
       ++this->steps_;
@@ -87,7 +87,8 @@ class BlockAluNode final : public RunNode<P> {
     for (size_t i = 0; i < shapes_.size(); ++i) ins.push_back(std::make_unique<In>(this->input(i)));
     typename P::Out out(this->output(0));
     P clock = this->clock_;
-    while (!this->done_ && !out.full() && std::ranges::none_of(ins, [](const auto& in) { return in->empty(); })) {
+    while (clock.may() && !this->done_ && !out.full() &&
+           std::ranges::none_of(ins, [](const auto& in) { return in->empty(); })) {
       const Word first = ins[0]->head();
       const bool isValue = !isControl(first) || first == kAbsent;
       if (!agree(isValue, first, ins)) break;
@@ -155,7 +156,7 @@ class BlockReduceNode final : public RunNode<P> {
     typename P::In in(this->input(0));
     typename P::Out out(this->output(0));
     P clock = this->clock_;
-    for (; !in.empty() && out.room() >= 2; in.pop(clock)) {
+    for (; clock.may() && !in.empty() && out.room() >= 2; in.pop(clock)) {
       const Word head = in.head();
       clock.see(in);
       ++this->steps_;
@@ -195,7 +196,7 @@ class BlockWriteNode final : public RunNode<P> {
   void step() override {
     typename P::In in(this->input(0));
     P clock = this->clock_;
-    for (; !in.empty(); in.pop(clock)) {
+    for (; clock.may() && !in.empty(); in.pop(clock)) {
       const Word head = in.head();
       clock.see(in);
       ++this->steps_;

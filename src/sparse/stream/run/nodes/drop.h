@@ -20,7 +20,7 @@ class DropNode final : public RunNode<P> {
     In outer(this->input(0)), inner(this->input(1));
     Out outerOut(this->output(0)), innerOut(this->output(1));
     P clock = this->clock_;
-    while (!this->done_ && !this->fault() && !outer.empty() && !inner.empty() && !outerOut.full() &&
+    while (clock.may() && !this->done_ && !this->fault() && !outer.empty() && !inner.empty() && !outerOut.full() &&
            innerOut.room() >= 2) {
       clock.see(outer);
       const Word head = outer.head();
@@ -46,6 +46,7 @@ class DropNode final : public RunNode<P> {
       clock.put(innerOut, head);
       filled_ = true;
       inner.pop(clock);
+      clock.move();
       return;
     }
     if (!isStop(head)) return this->failStops(1, inner, outer.head());

@@ -20,7 +20,7 @@ class ForkNode final : public RunNode<P> {
     for (size_t i = 0; i < this->site().outputs.size(); ++i) lanes.push_back(std::make_unique<Out>(this->output(i)));
     P clock = this->clock_;
     const auto isFull = [](const auto& lane) { return lane->full(); };
-    for (; !in.empty() && std::ranges::none_of(lanes, isFull); in.pop(clock)) {
+    for (; clock.may() && !in.empty() && std::ranges::none_of(lanes, isFull); in.pop(clock)) {
       const Word head = in.head();
       clock.see(in);
       ++this->steps_;

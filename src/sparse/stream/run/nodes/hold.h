@@ -19,7 +19,7 @@ class HoldNode final : public RunNode<P> {
     In outer(this->input(0)), inner(this->input(1));
     Out outerOut(this->output(0)), innerOut(this->output(1));
     P clock = this->clock_;
-    while (!this->done_ && !inner.empty() && !outer.empty() && !outerOut.full() && !innerOut.full()) {
+    while (clock.may() && !this->done_ && !inner.empty() && !outer.empty() && !outerOut.full() && !innerOut.full()) {
       const Word head = inner.head();
       if (leftOver_ && outer.size() < 2) break;
       if (leftOver_) {

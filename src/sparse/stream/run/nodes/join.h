@@ -21,7 +21,7 @@ class JoinNode final : public RunNode<P> {
   void step() override {
     Out out(this->output(0));
     P clock = this->clock_;
-    while (!this->done_ && !this->fault() && out.room() >= 2) {
+    while (clock.may() && !this->done_ && !this->fault() && out.room() >= 2) {
       if (left() == 0) {
         endFiber(clock, out);
         continue;

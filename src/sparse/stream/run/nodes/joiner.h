@@ -22,7 +22,7 @@ class Joiner2Node final : public RunNode<P> {
     const size_t room = std::min({crd.room(), outA.room(), outB.room()});
     size_t puts = 0;
     uint64_t steps = 0;
-    while (!crdA.empty() && !refA.empty() && !crdB.empty() && !refB.empty() && puts < room) {
+    while (clock.may() && !crdA.empty() && !refA.empty() && !crdB.empty() && !refB.empty() && puts < room) {
       const Word a = crdA.head(), b = crdB.head();
       clock.see(crdA);
       clock.see(refA);
@@ -100,7 +100,7 @@ class JoinerNode final : public RunNode<P> {
     for (size_t i = 0; i < 2 * count; ++i) ins.push_back(std::make_unique<In>(this->input(i)));
     for (size_t i = 0; i < count + 1; ++i) outs.push_back(std::make_unique<Out>(this->output(i)));
     P clock = this->clock_;
-    while (std::ranges::none_of(ins, [](const auto& in) { return in->empty(); }) &&
+    while (clock.may() && std::ranges::none_of(ins, [](const auto& in) { return in->empty(); }) &&
            std::ranges::none_of(outs, [](const auto& out) { return out->full(); })) {
       Word least = ins[0]->head();
       for (size_t i = 0; i < count; ++i) least = std::min(least, ins[2 * i]->head());

@@ -31,6 +31,7 @@ class LocateNode final : public RunNode<P> {
     P clock = this->clock_;
     size_t n = std::min({crd.size(), ref.size(), located.room(), passed.room(), again.room()});
     if (parent != nullptr) n = std::min(n, parent->size());
+    n = clock.limit(n);
     for (size_t i = 0; i < n; ++i)
       if (!one(i, crd, ref, parent, located)) return;
     if (n > 0) {

@@ -20,7 +20,7 @@ class ReduceNode final : public RunNode<P> {
     P clock = this->clock_;
     double value = value_;
     uint64_t steps = 0;
-    while (!in.empty() && out.room() >= 2) {
+    while (clock.may() && !in.empty() && out.room() >= 2) {
       const Word head = in.head();
       clock.see(in);
       ++steps;

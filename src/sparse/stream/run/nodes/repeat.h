@@ -25,13 +25,13 @@ class RepeatNode final : public RunNode<P> {
     Out out(this->output(0));
     P clock = this->clock_, maker = maker_;
     uint64_t steps = 0;
-    while (!data.empty() && !along.empty() && !out.full()) {
+    while (clock.may() && !data.empty() && !along.empty() && !out.full()) {
       const Word head = data.head(), signal = along.head();
       if (isStop(signal) && !isStop(head) && data.size() < 2) break;  // the stop depends on the next token
       if (!fits(signal, head, data)) break;
       ++steps;
       maker.see(along);
-      const auto stamp = maker.next();
+      const auto stamp = maker.signal();
       along.pop(maker);
       clock.see(data);
       clock.await(stamp);

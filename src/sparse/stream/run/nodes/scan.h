@@ -26,13 +26,13 @@ class ScanNode final : public RunNode<P> {
     uint64_t steps = 0;
     while (true) {
       if (state == State::fiber) {
-        const size_t n = std::min({static_cast<size_t>(end_ - at_), crd.room(), ref.room()});
+        const size_t n = clock.limit(std::min({static_cast<size_t>(end_ - at_), crd.room(), ref.room()}));
         emit(clock, n, crd, ref);
         steps += n;
         if (at_ < end_) break;
         state = State::stop;
       }
-      if (in.empty() || crd.full() || ref.full()) break;
+      if (!clock.may() || in.empty() || crd.full() || ref.full()) break;
       const Word head = in.head();
       clock.see(in);
       ++steps;

@@ -38,7 +38,7 @@ class SpaccNode final : public RunNode<P> {
     for (size_t i = 0; i < order_ + 2; ++i) ins.push_back(std::make_unique<In>(this->input(i)));
     for (size_t i = 0; i < order_ + 1; ++i) outs.push_back(std::make_unique<Out>(this->output(i)));
     P clock = this->clock_;
-    while (!this->done_ && !this->fault()) {
+    while (clock.may() && !this->done_ && !this->fault()) {
       if (flushing_) {
         if (!flush(clock, *ins[0], outs)) break;
         continue;
@@ -55,7 +55,7 @@ class SpaccNode final : public RunNode<P> {
     size_t depth = 0;  // of the first stream at a control token
     while (depth <= order_ && !isControl(ins[depth]->head())) ++depth;
     if (depth > order_) {
-      accumulate(ins);
+      accumulate(ins, clock);
       pop(clock, *ins[order_]);
       pop(clock, *ins[order_ + 1]);
       touched_.assign(touched_.size(), true);
@@ -94,7 +94,7 @@ class SpaccNode final : public RunNode<P> {
     }
   }
 
-  void accumulate(const Ins& ins) {
+  void accumulate(const Ins& ins, P& clock) {
     const Word word = ins[order_ + 1]->head();
     if (isControl(word) && word != kAbsent) return this->failStops(order_ + 1, *ins[order_ + 1], ins[order_]->head());
     const double number = word == kAbsent ? 0.0 : valueOf(word);
@@ -110,6 +110,7 @@ class SpaccNode final : public RunNode<P> {
       for (size_t i = 1; i <= order_; ++i) keys_.push_back(static_cast<uint32_t>(ins[i]->head()));
     }
     foldBlock(op, values_.data() + it->second * width_, value, width_);
+    if (!clock.touch(it->second, index_.size() * width_)) this->failOverflow(*ins[order_], index_.size());
   }
 
   uint32_t crd(size_t entry, size_t level) const { return keys_[sorted_[entry] * order_ + level]; }
@@ -143,8 +144,8 @@ class SpaccNode final : public RunNode<P> {
   }
 
   bool flush(P& clock, In& outer, Outs& outs) {
-    for (; at_ < sorted_.size(); ++at_) {
-      if (std::ranges::any_of(outs, [](const auto& out) { return out->room() < 2; })) return false;
+    for (; at_ < sorted_.size(); ++at_, clock.move()) {
+      if (!clock.may() || std::ranges::any_of(outs, [](const auto& out) { return out->room() < 2; })) return false;
       const size_t changed = changedLevel(at_);
       if (at_ > 0) endFibers(clock, changed, outs);
       for (size_t level = at_ == 0 ? 0 : changed; level < order_; ++level) clock.put(*outs[level], crd(at_, level));
@@ -153,7 +154,7 @@ class SpaccNode final : public RunNode<P> {
       clock.put(*outs[order_], isNumber_ ? bitsOf(*value) : 0);
       ++this->steps_;
     }
-    if (std::ranges::any_of(outs, [](const auto& out) { return out->full(); })) return false;
+    if (!clock.may() || std::ranges::any_of(outs, [](const auto& out) { return out->full(); })) return false;
     for (size_t i = 0; i <= order_; ++i) clock.put(*outs[i], endOf(outer.head(), std::min(i, order_ - 1)));
     index_.clear();
     keys_.clear();

@@ -25,7 +25,7 @@ class Spacc1Node final : public RunNode<P> {
     In outer(this->input(0)), inner(this->input(1)), val(this->input(2));
     Out crd(this->output(0)), out(this->output(1));
     P clock = this->clock_;
-    while (!this->fault() && !this->done_) {
+    while (clock.may() && !this->fault() && !this->done_) {
       if (state_ == State::flush && !flush(clock, outer, crd, out)) break;
       if (state_ == State::look && !look(clock, outer, inner, val)) break;
       if (outer.empty() || inner.empty() || val.empty()) break;
@@ -53,20 +53,26 @@ class Spacc1Node final : public RunNode<P> {
     const Word head = outer.head();
     clock.see(outer);
     if (isControl(head)) return close(clock, head, inner, val, crd, out);
-    const size_t n = std::min(inner.size(), val.size());
+    const size_t n = clock.limit(std::min(inner.size(), val.size()));
     const Word* coordinates = inner.words();
     const Word* values = val.words();
     size_t i = 0;
     for (; i < n && !isControl(coordinates[i]); ++i) {
       const Word value = values[i];
       if (isControl(value) && value != kAbsent) break;
-      workspace_.fold(coordinates[i], value == kAbsent ? 0.0 : valueOf(value));
+      const double number = value == kAbsent ? 0.0 : valueOf(value);
+      if constexpr (P::kBounded) {
+        workspace_.foldCounted(coordinates[i], number);
+        if (!clock.touch(coordinates[i], workspace_.size())) return this->failOverflow(inner, workspace_.size());
+      } else {
+        workspace_.fold(coordinates[i], number);
+      }
     }
     clock.steps(i, false, inner, val);
     inner.pop(i, clock);
     val.pop(i, clock);
     this->steps_ += i;
-    if (i == n) return false;
+    if (i == n) return n > 0 && clock.may();
     if (!sameControl(inner.head(), val.head()) || !isStop(inner.head())) {
       this->failStops(2, val, inner.head());
       return false;
@@ -110,14 +116,17 @@ class Spacc1Node final : public RunNode<P> {
 
   /// Puts what is left of the workspace and the stop, and takes the stop.
   bool flush(P& clock, In& outer, Out& crd, Out& out) {
-    const size_t n = std::min({coordinates_.size() - at_, crd.room(), out.room()});
+    const size_t n = clock.limit(std::min({coordinates_.size() - at_, crd.room(), out.room()}));
     for (size_t i = 0; i < n; ++i) {
       clock.put(crd, coordinates_[at_ + i]);
       clock.put(out, values_[at_ + i]);
     }
     at_ += n;
-    if (n > 0) ++this->steps_;
-    if (crd.full() || out.full()) return false;
+    if (n > 0) {
+      ++this->steps_;
+      clock.move();
+    }
+    if (at_ < coordinates_.size() || !clock.may() || crd.full() || out.full()) return false;
     clock.put(crd, outer.head());
     clock.put(out, outer.head());
     outer.pop(clock);

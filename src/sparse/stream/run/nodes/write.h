@@ -18,7 +18,7 @@ class WriteLevelNode final : public RunNode<P> {
   void step() override {
     typename P::In in(this->input(0));
     P clock = this->clock_;
-    for (; !in.empty(); in.pop(clock)) {
+    for (; clock.may() && !in.empty(); in.pop(clock)) {
       const Word head = in.head();
       clock.see(in);
       ++this->steps_;
@@ -53,7 +53,7 @@ class WriteValuesNode final : public RunNode<P> {
   void step() override {
     typename P::In in(this->input(0));
     P clock = this->clock_;
-    for (; !in.empty(); in.pop(clock)) {
+    for (; clock.may() && !in.empty(); in.pop(clock)) {
       const Word head = in.head();
       clock.see(in);
       ++this->steps_;
