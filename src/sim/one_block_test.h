@@ -14,8 +14,8 @@ struct BlockRun {
   std::string fault;
 };
 
-/// Feeds streams written `0@1 S0@2 D@3` (a token and its stamp) to a block. `kinds` are the inputs' kinds; `data` what it
-/// reads. A value is written as a number in a val stream and as an integer elsewhere.
+/// Feeds streams written `0@1 S0@2 D@3` (a token and its stamp) to a block. `kinds` are the inputs' kinds; `data` what
+/// it reads. A value is written as a number in a val stream and as an integer elsewhere.
 BlockRun runBlock(const stream::Block& block, const std::vector<std::pair<stream::StreamKind, std::string>>& inputs,
                   const std::vector<stream::StreamKind>& outputs, const stream::Storages& data = {});
 

@@ -90,7 +90,7 @@ uint64_t peakMemory() {
 nlohmann::json asJson(const Options& options, const Loaded& loaded, const sim::Report& report, const Check& check) {
   return {{"graph", loaded.graph.name},      {"profile", options.profile},  {"cycles", report.cycles},
           {"tokens", report.tokens},         {"seconds", report.seconds},   {"values_checked", check.agrees},
-          {"values_against", check.against}, {"peak_memory", peakMemory()}, {"buffer_bytes", report.peakMemory}};
+          {"values_against", check.against}, {"peak_memory", peakMemory()}, {"buffer_bytes", report.bufferBytes}};
 }
 
 std::string asTable(const Loaded& loaded, const sim::Report& report, const Check& check) {
@@ -103,7 +103,7 @@ std::string asTable(const Loaded& loaded, const sim::Report& report, const Check
     out += fmt::format(
         "{:>5}  {:<28} {:>12} {:>7.1f}%\n", node.node.index, stream::describe(loaded.graph.node(node.node).block),
         node.cycles,
-        100.0 * static_cast<double>(node.steps) / static_cast<double>(std::max<uint64_t>(report.cycles, 1)));
+        100.0 * static_cast<double>(node.busy) / static_cast<double>(std::max<uint64_t>(report.cycles, 1)));
   return out;
 }
 
