@@ -123,6 +123,7 @@ std::unique_ptr<HwNode> Machine::makeScan(const Scan& scan, HwNode::Site& site, 
 
 std::unique_ptr<HwNode> Machine::make(const Block& block, HwNode::Site& site, const Inputs& inputs, Storages& results) {
   if (const auto* scan = std::get_if<Scan>(&block)) return makeScan(*scan, site, inputs);
+  if (std::holds_alternative<Broadcast>(block)) return std::make_unique<HwBroadcastNode>(std::move(site));
   if (const auto* array = std::get_if<Array>(&block))
     return std::make_unique<HwArrayNode>(std::move(site), inputs.at(array->tensor).values,
                                          readPort(array->tensor + ".values"), config_.port.outstanding);

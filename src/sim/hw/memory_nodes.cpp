@@ -207,4 +207,20 @@ void HwWriteNode::step() {
   if (!done_) clock_.tick();
 }
 
+// ---- broadcast ----
+
+void HwBroadcastNode::step() {
+  FifoIn in(input(0));
+  if (in.empty() || std::ranges::any_of(site().outputs, [](const Fifo* fifo) { return fifo->room() == 0; })) return;
+  for (Fifo* fifo : site().outputs) {
+    FifoOut out(fifo);
+    stream::copyBlock(in, out);
+    clock_.put(out, in.head());
+  }
+  done_ = in.head() == kDone;
+  in.pop(clock_);
+  clock_.move();
+  ++steps_;
+}
+
 }  // namespace tokamak::sim

@@ -99,4 +99,13 @@ class HwWriteNode final : public HwNode, public MemoryWaiter {
   Stamp wait_ = 0;
 };
 
+/// A broadcast without cursors that live on the heap: it runs every cycle.
+class HwBroadcastNode final : public HwNode {
+ public:
+  using HwNode::HwNode;
+
+ private:
+  void step() override;
+};
+
 }  // namespace tokamak::sim

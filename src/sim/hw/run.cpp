@@ -19,11 +19,19 @@ class NodeSet {
  public:
   explicit NodeSet(size_t size) : words_((size + 63) / 64, 0) {}
   void add(size_t n) { words_[n / 64] |= uint64_t{1} << (n % 64); }
+  void remove(size_t n) { words_[n / 64] &= ~(uint64_t{1} << (n % 64)); }
+  /// Moves all of `others` in, and those of `some` that are in `wanted`.
+  void take(NodeSet& others, const NodeSet& some, const NodeSet& wanted) {
+    for (size_t w = 0; w < words_.size(); ++w) {
+      words_[w] |= others.words_[w] | (some.words_[w] & wanted.words_[w]);
+      others.words_[w] = 0;
+    }
+  }
   bool empty() const {
     return std::ranges::all_of(words_, [](uint64_t word) { return word == 0; });
   }
   void swap(NodeSet& other) { words_.swap(other.words_); }
-  /// Calls `f` for each node from `first` on, round to the one before it, and leaves the set empty.
+  /// Calls `f` for each node and leaves the set empty.
   template <class F>
   void drain(F f) {
     for (size_t w = 0; w < words_.size(); ++w) {
@@ -37,6 +45,11 @@ class NodeSet {
   std::vector<uint64_t> words_;
 };
 
+bool needsAllInputs(const Block& block) {
+  return !std::holds_alternative<Join>(block) && !std::holds_alternative<Spacc>(block) &&
+         !std::holds_alternative<CrdDrop>(block) && !std::holds_alternative<CrdHold>(block);
+}
+
 class Scheduler {
  public:
   Scheduler(Machine& machine, const HwConfig& config, Report& report)
@@ -44,7 +57,8 @@ class Scheduler {
         units_(config.computeUnits == 0 ? INT64_MAX : config.computeUnits),
         report_(report),
         now_(nodes().size()),
-        next_(nodes().size()) {
+        next_(nodes().size()),
+        awaitAnybody_(nodes().size()) {
     links_ = linksOf(machine.network());
     state_.resize(nodes().size());
     for (size_t n = 0; n < nodes().size(); ++n) {
@@ -52,11 +66,16 @@ class Scheduler {
       state_[n].computes = std::holds_alternative<Alu>(block) || std::holds_alternative<Reduce>(block) ||
                            std::holds_alternative<Spacc>(block);
       state_[n].waiter = dynamic_cast<MemoryWaiter*>(nodes()[n].get());
+      state_[n].needsAll = state_[n].waiter == nullptr && needsAllInputs(block);
       NodeReport& node = state_[n].report;
       node.node = nodes()[n]->site().id;
       node.waitInput.resize(nodes()[n]->site().inputs.size());
       node.waitOutput.resize(nodes()[n]->site().outputs.size());
       now_.add(n);
+      awaited_.emplace_back(nodes().size());
+      neighbours_.emplace_back(nodes().size());
+      for (size_t other : links_[n].consumers) neighbours_[n].add(other);
+      for (size_t other : links_[n].producers) neighbours_[n].add(other);
     }
   }
 
@@ -75,6 +94,7 @@ class Scheduler {
   enum class Cause : uint8_t { none, input, output, memory, compute };
   struct State {
     bool computes = false;
+    bool needsAll = false;  // a step takes a token of every input
     MemoryWaiter* waiter = nullptr;
     Cause cause = Cause::none;
     size_t port = 0;
@@ -101,6 +121,7 @@ class Scheduler {
       }
       clock.start(cycle);
       if (!node.advance()) return sleep(n);
+      awaitAnybody_.remove(n);
       if (node.fault()) fault = node.fault();
       if (state_[n].computes) --units;
       progressed(n);
@@ -113,8 +134,7 @@ class Scheduler {
     State& state = state_[n];
     charge(n);
     ++state.report.busy;
-    for (size_t consumer : links_[n].consumers) next_.add(consumer);
-    for (size_t producer : links_[n].producers) next_.add(producer);
+    next_.take(awaited_[n], neighbours_[n], awaitAnybody_);
     if (nodes()[n]->done())
       ++left_;
     else
@@ -145,6 +165,7 @@ class Scheduler {
 
   void sleep(size_t n) {
     const HwNode::Site& site = nodes()[n]->site();
+    awaitAnybody_.add(n);
     const Stamp memory = state_[n].waiter != nullptr ? state_[n].waiter->wakeAt() : 0;
     if (memory > machine_.now) {
       block(n, Cause::memory, 0);
@@ -154,6 +175,10 @@ class Scheduler {
       const Fifo& fifo = *site.inputs[i];
       if (fifo.has(0)) continue;
       if (memory <= machine_.now) block(n, Cause::input, i);
+      if (state_[n].needsAll) {
+        awaitAnybody_.remove(n);
+        awaited_[links_[n].producers[i]].add(n);
+      }
       if (fifo.size() > 0) wakeAt(n, fifo.stamp(0));
       return;
     }
@@ -205,6 +230,8 @@ class Scheduler {
   Report& report_;
   NodeSet now_, next_;
   std::vector<Links> links_;
+  std::vector<NodeSet> neighbours_, awaited_;  // by node: those beside it, those that sleep until it has done something
+  NodeSet awaitAnybody_;                       // those that sleep until a neighbour has
   std::vector<State> state_;
   std::priority_queue<Wake, std::vector<Wake>, std::greater<>> wakes_;
   size_t left_ = 0;  // nodes that are done
