@@ -20,6 +20,7 @@ void HbmScanNode::answered() {
     for (const int64_t last = std::min<int64_t>(end_, at_ + static_cast<int64_t>(kBatch)); at_ < last; ++at_) {
       clock_.put(crd, static_cast<Word>(level_.crd[static_cast<size_t>(at_)]));
       clock_.put(ref, static_cast<Word>(at_));
+      ++work_;
     }
   }
   askNext();
@@ -53,6 +54,7 @@ void HbmScanNode::go() {
       at_ = level_.pos[head];
       end_ = level_.pos[head + 1];
       phase_ = Phase::segment;
+      ++fibers_;
       ask(2);
       return;
     }
@@ -74,6 +76,7 @@ void HbmScanNode::go() {
 void HbmArrayNode::answered() {
   Out out(output(0));
   for (Word reference : pending_) clock_.put(out, stream::valueWord(values_[reference]));
+  work_ += pending_.size();
   if (pending_.size() == kBatch) clock_.tick();  // the last one's step
   pending_.clear();
 }

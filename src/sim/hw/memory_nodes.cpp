@@ -63,6 +63,7 @@ bool HwScanNode::open(FifoIn& in) {
   end_ = single ? at_ + 1 : level_.pos[parent + 1];
   ready_ = 0;
   phase_ = Phase::fiber;
+  ++fibers_;
   take(in);
   ++steps_;
   return true;
@@ -82,6 +83,7 @@ void HwScanNode::walk(FifoOut& crd, FifoOut& ref) {
   clock_.put(crd, static_cast<Word>(level_.crd[static_cast<size_t>(at_)]));
   clock_.put(ref, static_cast<Word>(at_));
   ++at_;
+  ++work_;
   ready_ = at_ < end_ ? coordinates_.read(at_, clock_.now) : 0;
   clock_.tick();
   ++steps_;
@@ -125,6 +127,7 @@ bool HwArrayNode::accept(FifoIn& in, size_t elements) {
     Stamp ready = port_.read(first, clock_.now);
     if (width > 1) ready = std::max(ready, port_.read(first + static_cast<int64_t>(width) - 1, clock_.now));
     const Word word = elements == 0 ? stream::valueWord(values_[head]) : 0;
+    work_ += width;
     flying_.push_back({word, static_cast<int64_t>(head), ready});
   } else {
     fail("T0961", 0, in, fmt::format("reference {} into {} values", head, values_.size() / width),

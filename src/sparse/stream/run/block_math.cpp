@@ -78,6 +78,13 @@ void computeBlock(AluOp op, const std::vector<BlockOperand>& operands, BlockShap
   }
 }
 
+uint64_t operationsOf(AluOp op, const std::vector<BlockShape>& operands, BlockShape shape) {
+  const BlockShape a = operands[0];
+  if (op == AluOp::matmul || op == AluOp::matmul_nt) return static_cast<uint64_t>(shape.elements() * a.columns);
+  if (op == AluOp::matmul_tn) return static_cast<uint64_t>(shape.elements() * a.rows);
+  return static_cast<uint64_t>(std::max(shape.elements(), a.elements()));
+}
+
 void foldBlock(FoldOp op, double* a, const double* b, size_t elements) {
   for (size_t i = 0; i < elements; ++i) {
     switch (op) {

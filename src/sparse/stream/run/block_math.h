@@ -13,6 +13,9 @@ struct BlockOperand {
 /// Computes `op` into `out`, which has `shape` = resultShape(op, ...). Absent operands are blocks of zeros.
 void computeBlock(AluOp op, const std::vector<BlockOperand>& operands, BlockShape shape, double* out);
 
+/// Numbers computed for one result: multiply-adds of a product, elements of all else.
+uint64_t operationsOf(AluOp op, const std::vector<BlockShape>& operands, BlockShape shape);
+
 /// Folds `b` into `a`, element by element.
 void foldBlock(FoldOp op, double* a, const double* b, size_t elements);
 

@@ -18,6 +18,7 @@ class Channel {
     Channel* channel = nullptr;
     size_t at = 0;
     Stamp offset = 0;  // added to every stamp: one for each broadcast on the way
+    Stamp waited = 0;  // cycles that the reader waited for tokens here
   };
 
   Channel(size_t capacity, bool timed, size_t elements) : timed_(timed), elements_(elements) { resize(capacity); }

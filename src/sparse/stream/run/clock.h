@@ -20,7 +20,10 @@ class In {
         end_(reader->channel->tail()) {}
   In(const In&) = delete;
   In& operator=(const In&) = delete;
-  ~In() { reader_->at = at_; }
+  ~In() {
+    reader_->at = at_;
+    reader_->waited += waited_;
+  }
 
   bool empty() const { return at_ == end_; }
   size_t size() const { return end_ - at_; }
@@ -31,6 +34,7 @@ class In {
   Stamp stampAhead(size_t i) const { return stamps_[at_ + i] + offset_; }
   const double* block() const { return reader_->channel->blocks() + at_ * reader_->channel->elements(); }
   uint64_t position() const { return reader_->channel->position(at_); }
+  void addWait(Stamp cycles) const { waited_ += cycles; }
   template <class Clock>
   void pop(Clock&) {
     ++at_;
@@ -46,6 +50,7 @@ class In {
   const Stamp* stamps_;
   Stamp offset_;
   size_t at_, end_;
+  mutable Stamp waited_ = 0;
 };
 
 /// Writes a stream at its end.
@@ -107,7 +112,6 @@ struct Untimed {
   bool may() const { return true; }
   size_t limit(size_t n) const { return n; }
   void see(const In&) {}
-  void seeAhead(const In&, size_t) {}
   void await(Stamp) {}
   void tick(uint64_t = 1) {}
   void move() {}
@@ -139,8 +143,7 @@ struct Timed {
   bool may() const { return true; }
   size_t limit(size_t n) const { return n; }
 
-  void see(const In& in) { t = std::max(t, in.stamp()); }
-  void seeAhead(const In& in, size_t i) { t = std::max(t, in.stampAhead(i)); }
+  void see(const In& in) { until(in, in.stamp()); }
   void await(Stamp stamp) { t = std::max(t, stamp); }
   void tick(uint64_t cycles = 1) { t += cycles; }
   void move() {}                             // a token moved within a step
@@ -168,7 +171,12 @@ struct Timed {
   }
 
  private:
-  void wait(const In& in, size_t i) { t = std::max(t, in.stampAhead(i)); }
+  void until(const In& in, Stamp stamp) {
+    const Stamp later = std::max(t, stamp);
+    in.addWait(later - t);
+    t = later;
+  }
+  void wait(const In& in, size_t i) { until(in, in.stampAhead(i)); }
   void wait(const Out&, size_t) {}
   void mark(const In&, size_t) {}
   void mark(Out& out, size_t i) { out.setStamp(i, t + 1); }

@@ -39,6 +39,9 @@ class RunNode {
   }
   bool done() const { return done_; }
   uint64_t steps() const { return steps_; }
+  uint64_t work() const { return work_; }      // coordinates walked, values loaded, computed or folded
+  uint64_t fibers() const { return fibers_; }  // that a scan walked
+  uint64_t peak() const { return peak_; }      // entries of a workspace at its fullest
   const P& clock() const { return clock_; }
   P& clock() { return clock_; }
   const std::optional<Diagnostic>& fault() const { return fault_; }
@@ -73,7 +76,7 @@ class RunNode {
     return false;
   }
 
-  uint64_t steps_ = 0;
+  uint64_t steps_ = 0, work_ = 0, fibers_ = 0, peak_ = 0;
   P clock_;
   bool done_ = false;
   std::optional<Diagnostic> fault_;

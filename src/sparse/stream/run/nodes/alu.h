@@ -25,6 +25,7 @@ class AluNode final : public RunNode<P> {
     const size_t n = clock.limit(std::min({ins[i].size()..., out.room()}));
     const std::array<const Word*, count> from = {ins[i].words()...};
     Word* to = out.words();
+    size_t stops = 0;
     for (size_t k = 0; k < n; ++k) {
       if ((!isControl(from[i][k]) && ...)) {
         to[k] = bitsOf(function_(valueOf(from[i][k])...));
@@ -32,6 +33,8 @@ class AluNode final : public RunNode<P> {
         ins[odd].pop(k, clock);
         this->failStops(odd, ins[odd], from[odd == 0 ? 1 : 0][k]);
         return;
+      } else {
+        stops += isControl(to[k]) ? 1 : 0;
       }
     }
     this->done_ = n > 0 && from[0][n - 1] == kDone;
@@ -39,6 +42,7 @@ class AluNode final : public RunNode<P> {
     (ins[i].pop(n, clock), ...);
     out.advance(n);
     this->steps_ += n;
+    this->work_ += n - stops;
     this->clock_ = clock;
   }
 

@@ -19,9 +19,11 @@ class ArrayNode final : public RunNode<P> {
     const size_t n = clock.limit(std::min(in.size(), out.room()));
     const Word* from = in.words();
     Word* to = out.words();
+    size_t controls = 0;
     for (size_t i = 0; i < n; ++i) {
       const Word word = from[i];
       if (isControl(word)) {
+        ++controls;
         to[i] = word == kAbsent ? bitsOf(0.0) : word;
       } else if (word < values_.size()) {
         to[i] = valueWord(values_[word]);
@@ -37,6 +39,7 @@ class ArrayNode final : public RunNode<P> {
     in.pop(n, clock);
     out.advance(n);
     this->steps_ += n;
+    this->work_ += n - controls;
     this->clock_ = clock;
   }
 

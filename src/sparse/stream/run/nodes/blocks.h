@@ -52,6 +52,7 @@ class BlockArrayNode final : public RunNode<P> {
       }
       clock.putLate(out, 0, elements_);
       clock.tick(elements_);
+      this->work_ += elements_;
     }
     this->clock_ = clock;
   }
@@ -96,6 +97,7 @@ class BlockAluNode final : public RunNode<P> {
       ++this->steps_;
       if (isValue) {
         compute(ins, out.block());
+        this->work_ += operationsOf(alu_.op, shapes_, shape_);
         clock.putLate(out, 0, timing_.latency);
       } else {
         clock.put(out, first);
@@ -163,6 +165,7 @@ class BlockReduceNode final : public RunNode<P> {
       if (!isControl(head) || head == kAbsent) {
         foldBlock(op_, value_.data(), elementsOf(in, zeros_), value_.size());
         clock.tick(value_.size());
+        this->work_ += value_.size();
         continue;
       }
       if (head == kDone) {

@@ -19,19 +19,21 @@ class ReduceNode final : public RunNode<P> {
     typename P::Out out(this->output(0));
     P clock = this->clock_;
     double value = value_;
-    uint64_t steps = 0;
+    uint64_t steps = 0, folded = 0;
     while (clock.may() && !in.empty() && out.room() >= 2) {
       const Word head = in.head();
       clock.see(in);
       ++steps;
       if (!isControl(head)) {
         value = fold<op>(value, valueOf(head));
+        ++folded;
       } else if (isStop(head)) {
         if (hollowLevels(head) == 0) clock.put(out, bitsOf(value));
         value = init_;
         if (stopLevel(head) > 0) clock.put(out, loweredStop(head));
       } else if (head == kAbsent) {
         value = fold<op>(value, 0.0);
+        ++folded;
       } else {
         clock.put(out, kDone);
         this->done_ = true;
@@ -42,6 +44,7 @@ class ReduceNode final : public RunNode<P> {
     }
     value_ = value;
     this->steps_ += steps;
+    this->work_ += folded;
     this->clock_ = clock;
   }
 

@@ -80,6 +80,7 @@ class ScanNode final : public RunNode<P> {
                  "the stream belongs to another tensor or level");
       return false;
     }
+    ++this->fibers_;
     base_ = 0;
     if (format_ == LevelFormat::dense) {
       base_ = parent * size_;
@@ -111,6 +112,7 @@ class ScanNode final : public RunNode<P> {
     crd.advance(n);
     ref.advance(n);
     at_ += static_cast<int64_t>(n);
+    this->work_ += n;
   }
 
   static void putBoth(P& clock, Out& crd, Out& ref, Word word) {

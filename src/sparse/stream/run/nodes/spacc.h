@@ -24,8 +24,6 @@ class SpaccNode final : public RunNode<P> {
         zeros_(width_, 0.0),
         touched_(order_ + 1, false) {}
 
-  size_t peak() const { return peak_; }
-
  private:
   using In = typename P::In;
   using Out = typename P::Out;
@@ -59,6 +57,7 @@ class SpaccNode final : public RunNode<P> {
       pop(clock, *ins[order_]);
       pop(clock, *ins[order_ + 1]);
       touched_.assign(touched_.size(), true);
+      this->work_ += width_;
       clock.tick(width_);
       return;
     } else if (depth == 0 && ins[0]->head() == kDone) {
@@ -122,7 +121,7 @@ class SpaccNode final : public RunNode<P> {
       return std::lexicographical_compare(keys_.begin() + a * order_, keys_.begin() + (a + 1) * order_,
                                           keys_.begin() + b * order_, keys_.begin() + (b + 1) * order_);
     });
-    peak_ = std::max(peak_, sorted_.size());
+    this->peak_ = std::max(this->peak_, static_cast<uint64_t>(sorted_.size()));
     at_ = 0;
     flushing_ = true;
   }
@@ -192,7 +191,7 @@ class SpaccNode final : public RunNode<P> {
   std::vector<double> values_;
   std::vector<size_t> sorted_;
   bool flushing_ = false;
-  size_t at_ = 0, peak_ = 0;
+  size_t at_ = 0;
 };
 
 }  // namespace tokamak::stream

@@ -14,8 +14,6 @@ class Spacc1Node final : public RunNode<P> {
  public:
   using RunNode<P>::RunNode;
 
-  size_t peak() const { return peak_; }  // entries of the fullest workspace
-
  private:
   using In = typename P::In;
   using Out = typename P::Out;
@@ -72,6 +70,7 @@ class Spacc1Node final : public RunNode<P> {
     inner.pop(i, clock);
     val.pop(i, clock);
     this->steps_ += i;
+    this->work_ += i;
     if (i == n) return n > 0 && clock.may();
     if (!sameControl(inner.head(), val.head()) || !isStop(inner.head())) {
       this->failStops(2, val, inner.head());
@@ -108,7 +107,7 @@ class Spacc1Node final : public RunNode<P> {
       coordinates_.push_back(at);
       values_.push_back(bitsOf(value));
     });
-    peak_ = std::max(peak_, coordinates_.size());
+    this->peak_ = std::max(this->peak_, static_cast<uint64_t>(coordinates_.size()));
     at_ = 0;
     state_ = State::flush;
     return true;
@@ -154,7 +153,7 @@ class Spacc1Node final : public RunNode<P> {
   State state_ = State::first;
   Workspace<op> workspace_;
   std::vector<Word> coordinates_, values_;  // being flushed
-  size_t at_ = 0, peak_ = 0;
+  size_t at_ = 0;
 };
 
 }  // namespace tokamak::stream
