@@ -61,7 +61,7 @@ TEST(HwProfile, DeeperStreamsApproachTheUnboundedCountFromAbove) {
     for (int64_t depth : {2, 4, 16, 64, 4096}) {
       const auto report = simulate(program.graph, inputs, quietMachineWith(depth));
       if (!report) {
-        EXPECT_EQ(report.error().code, "T0971") << report.error().str();
+        EXPECT_EQ(report.error().code, "T0981") << report.error().str();
         EXPECT_EQ(last, UINT64_MAX) << "seed " << seed << ": deeper streams lock where shallower do not";
         ++shallow;
         continue;
@@ -142,7 +142,7 @@ TEST(HwProfile, DeadlocksNameTheStreamAndTheNodes) {
   const stream::Storages data = vectorOf40();
   const auto locked = simulate(*graph, viewsOf(data), machineWith(16));
   ASSERT_FALSE(locked);
-  EXPECT_EQ(locked.error().code, "T0971");
+  EXPECT_EQ(locked.error().code, "T0981");
   const std::string text = locked.error().str();
   EXPECT_NE(text.find("waits for room in %v2 (taken by node 7 (alu sub))"), std::string::npos) << text;
   EXPECT_NE(text.find("node 5 (reduce add) waits for a token of %v1"), std::string::npos) << text;

@@ -23,8 +23,8 @@ struct Options {
 
 /// Runs a graph and counts its cycles; values are computed all along, as `stream::run` does.
 ///
-/// Requires a verified graph. The same diagnostics as `stream::run`; of `hw` also T0971, nodes that wait for each other
-/// because streams are too shallow, and T0972, a workspace that does not fit where the machine may not spill.
+/// Requires a verified graph. The same diagnostics as `stream::run`; of `hw` also T0981, nodes that wait for each other
+/// because streams are too shallow, and T0982, a workspace that does not fit where the machine may not spill.
 Result<Report> simulate(const stream::Graph& graph, const stream::Inputs& inputs, const Options& options = {});
 
 }  // namespace tokamak::sim

@@ -20,12 +20,13 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   tokamak sim spmm/graph.bin                    a SAM exchange file, with its tensors beside it
   tokamak sim spmm.stream --data spmm --json    a stream graph; one JSON object
-  tokamak sim graph.bin --profile comal         the timing of Comal without its memory model
+  tokamak sim graph.bin --profile hw --config rda    a machine with bounds: a preset, or a file
+  tokamak sim --print-config > machine.json     the small preset, to change and give as --config machine.json
 The folder of the data may hold expected_vals.txt: then the values are compared with it, else with the functional runner.)";
 
 struct Options {
-  std::string file, data, profile = "comal";
-  bool json = false;
+  std::string file, data, profile = "comal", config;
+  bool json = false, printConfig = false;
 };
 
 struct Loaded {
@@ -100,21 +101,40 @@ std::string asTable(const Loaded& loaded, const sim::Report& report, const Check
   out += fmt::format("values {} {}\n\n", check.agrees ? "agree with" : "DIFFER from", check.against);
   out += fmt::format("{:>5}  {:<28} {:>12} {:>8}\n", "node", "block", "last cycle", "busy");
   for (const sim::NodeReport& node : report.nodes)
-    out += fmt::format(
-        "{:>5}  {:<28} {:>12} {:>7.1f}%\n", node.node.index, stream::describe(loaded.graph.node(node.node).block),
-        node.cycles,
-        100.0 * static_cast<double>(node.busy) / static_cast<double>(std::max<uint64_t>(report.cycles, 1)));
+    out +=
+        fmt::format("{:>5}  {:<28} {:>12} {:>7.1f}%\n", node.node.index,
+                    stream::describe(loaded.graph.node(node.node).block), node.cycles,
+                    100.0 * static_cast<double>(node.busy) / static_cast<double>(std::max<uint64_t>(report.cycles, 1)));
   return out;
+}
+
+/// The machine of hw: a preset by its name, or a file.
+Result<sim::HwConfig> chooseMachine(const std::string& config) {
+  if (config.empty() || !std::filesystem::exists(config)) {
+    const bool looksLikeFile = config.find_first_of("./") != std::string::npos;
+    if (!looksLikeFile) return sim::hwPreset(config.empty() ? "small-cgra" : config);
+  }
+  TK_TRY(const std::string text, readFile(config));
+  return sim::parseHwConfig(text, config);
 }
 
 Result<Outcome> run(const Options& options) {
   const auto profile = fromName<sim::Profile>(options.profile);
   if (!profile)
-    return Diagnostic{"T0801", {}, fmt::format("there is no profile {}", options.profile), "use comal or comal-hbm"};
+    return Diagnostic{
+        "T0801", {}, fmt::format("there is no profile {}", options.profile), "use comal, comal-hbm or hw"};
+  if (!options.config.empty() && *profile != sim::Profile::hw && !options.printConfig)
+    return Diagnostic{"T0801", {}, "--config is of the hw profile", "add --profile hw"};
+  TK_TRY(const sim::HwConfig machine, chooseMachine(options.config));
+  if (options.printConfig) {
+    say(sim::printHwConfig(machine));
+    return Outcome::done;
+  }
+  if (options.file.empty()) return Diagnostic{"T0801", {}, "no file to simulate", "tokamak sim FILE"};
   TK_TRY(const Loaded loaded, load(options));
   Progress progress("simulating");
   sim::Options simOptions{
-      *profile, [&](const sim::Progress& p) {
+      *profile, machine, [&](const sim::Progress& p) {
         progress.update(fmt::format("simulating: {} M tokens, cycle {}", p.tokens / 1000000, p.cycles));
         return true;
       }};
@@ -130,9 +150,13 @@ Command addSim(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* app = parent.add_subcommand("sim", "Simulate a stream graph cycle by cycle");
   app->footer(kFooter);
-  app->add_option("file", options->file, "Stream graph or SAM exchange file")->type_name("FILE")->required();
+  app->add_option("file", options->file, "Stream graph or SAM exchange file")->type_name("FILE");
   app->add_option("--data", options->data, "Folder of the tensors; where FILE is unless told")->type_name("DIR");
-  app->add_option("--profile", options->profile, "Timing: comal (no memory model) or comal-hbm")->type_name("NAME");
+  app->add_option("--profile", options->profile, "Timing: comal (no memory model), comal-hbm, or hw (a machine)")
+      ->type_name("NAME");
+  app->add_option("--config", options->config, "Machine of hw: small-cgra, rda, or a JSON file")
+      ->type_name("NAME|FILE");
+  app->add_flag("--print-config", options->printConfig, "Print that machine as a file, and end");
   app->add_flag("--json", options->json, "One JSON object instead of a table");
   return {app, [options] { return run(*options); }};
 }

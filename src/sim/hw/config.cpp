@@ -60,7 +60,7 @@ class Reader {
 
  private:
   Diagnostic fail(const std::string& name, std::string_view what, std::string hint) const {
-    return {"T0970", {std::string(file_), 0, 0}, fmt::format("{}: {}", name, what), std::move(hint)};
+    return {"T0980", {std::string(file_), 0, 0}, fmt::format("{}: {}", name, what), std::move(hint)};
   }
 
   Result<> one(const std::string& section, const std::string& key, const json& value) {
@@ -127,18 +127,18 @@ Result<HwConfig> hwPreset(std::string_view name) {
   if (name == "small-cgra") return HwConfig{};
   if (name == "rda") return rda();
   return Diagnostic{
-      "T0970", {}, fmt::format("there is no preset {}", name), "small-cgra or rda, or a file with --config"};
+      "T0980", {}, fmt::format("there is no preset {}", name), "small-cgra or rda, or a file with --config"};
 }
 
 Result<HwConfig> parseHwConfig(std::string_view text, std::string_view file) {
   const json value = json::parse(text, nullptr, false, true);
   if (!value.is_object())
     return Diagnostic{
-        "T0970", {std::string(file), 0, 0}, "not a JSON object", "begin with { \"preset\": \"small-cgra\" }"};
+        "T0980", {std::string(file), 0, 0}, "not a JSON object", "begin with { \"preset\": \"small-cgra\" }"};
   HwConfig config;
   if (value.contains("preset")) {
     if (!value["preset"].is_string())
-      return Diagnostic{"T0970", {std::string(file), 0, 0}, "preset: no name", "small-cgra or rda"};
+      return Diagnostic{"T0980", {std::string(file), 0, 0}, "preset: no name", "small-cgra or rda"};
     TK_TRY(config, hwPreset(value["preset"].get<std::string>()));
   }
   TK_RETURN_IF_ERROR(Reader(file, config).object(value, ""));

@@ -56,7 +56,7 @@ struct HwConfig {
 
 /// `small-cgra`, or `rda`: a reconfigurable dataflow accelerator with some hundred units and eight channels of HBM.
 Result<HwConfig> hwPreset(std::string_view name);
-/// T0970 names the field: unknown, of the wrong type or out of range.
+/// T0980 names the field: unknown, of the wrong type or out of range.
 Result<HwConfig> parseHwConfig(std::string_view json, std::string_view file);
 /// All fields, in the form that `parseHwConfig` reads.
 std::string printHwConfig(const HwConfig& config);

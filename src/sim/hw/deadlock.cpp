@@ -76,7 +76,7 @@ Diagnostic explainDeadlock(Network<Hw>& network, const std::vector<Links>& links
     n = wait->on;
     if (n == at || network.nodes()[n]->done()) break;
   }
-  return {"T0971",
+  return {"T0981",
           {},
           fmt::format("@{}: the nodes wait for each other:{}", network.graph().name, text),
           full.empty() ? "a stream ends before the others that meet it"

@@ -10,7 +10,7 @@ struct Links {
 };
 std::vector<Links> linksOf(stream::Network<Hw>& network);
 
-/// T0971: who waits for whom, and which stream is full. Requires that no node can move.
+/// T0981: who waits for whom, and which stream is full. Requires that no node can move.
 Diagnostic explainDeadlock(stream::Network<Hw>& network, const std::vector<Links>& links);
 
 }  // namespace tokamak::sim

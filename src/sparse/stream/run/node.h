@@ -70,7 +70,7 @@ class RunNode {
   }
 
   bool failOverflow(const In& in, size_t entries) {
-    fail("T0972", site_.inputs.size() - 2, in,
+    fail("T0982", site_.inputs.size() - 2, in,
          fmt::format("its workspace of {} entries does not fit in its scratchpad", entries),
          "give scratchpads more bytes, let them spill, or fold over a smaller space");
     return false;
