@@ -58,10 +58,15 @@ MIXED_NORMS = {
 }  # fmt: skip
 
 
+def take(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """Torch's own indexes with a 0-d tensor as it is, which reads its value while tracing."""
+    return aten.index.Tensor(x.reshape(-1), [index.reshape(-1)]).reshape(index.shape)
+
+
 @functools.cache
 def decompositions() -> dict:
     table = dict(core_aten_decompositions())
     for packet in KEPT_WHOLE:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
-    return table | splits.DECOMPOSITIONS | MIXED_NORMS
+    return table | splits.DECOMPOSITIONS | MIXED_NORMS | {aten.take.default: take}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from checks import strides
 from torch.nn import functional as F
 
 
@@ -41,17 +42,27 @@ def beside_a_changed_input(x):
 PROGRAMS = [whole_and_parts, halves, gaps_and_repeats, after_a_call, beside_a_changed_input]
 
 
+@pytest.mark.parametrize("grad", [False, True])
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_results_share_memory_as_in_eager(program, dynamic):
-    x = torch.randn(4, 6)
+def test_results_share_memory_as_in_eager(program, dynamic, grad):
+    x = torch.randn(4, 6, requires_grad=grad)
     a, b = x.clone(), x.clone()
-    ours, eager = torch.compile(program, backend="tokamak", dynamic=dynamic)(a), program(b)
+    both = torch.compile(program, backend="tokamak", dynamic=dynamic)(a), program(b)
+    ours, eager = ([t.detach() for t in results] for results in both)
     assert roots([a, *ours]) == roots([b, *eager])
     for mine, theirs in zip(ours, eager, strict=True):
         torch.testing.assert_close(mine, theirs)
-        assert mine.stride() == theirs.stride()
+        assert strides(mine) == strides(theirs)
     ours[0].add_(1)
     eager[0].add_(1)
     for mine, theirs in zip(ours, eager, strict=True):
         torch.testing.assert_close(mine, theirs)
+
+
+def test_an_empty_out_is_resized():
+    def fn(x):
+        return torch.mul(x, x, out=torch.empty(0)) + 1
+
+    x = torch.randn(3, 4)
+    torch.testing.assert_close(torch.compile(fn, backend="tokamak", dynamic=True)(x), fn(x))

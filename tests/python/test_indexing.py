@@ -20,7 +20,7 @@ READS = {
     "apart": lambda x, i: (x[i, :, i], x[i[0], :, i], x[None, i[0], 1]),
     "index_select": lambda x, i: (x.index_select(1, i[0]), x.index_select(-1, i.flatten())),
     "gather": lambda x, i: (x.gather(0, i[:, :, None]), x.gather(2, i[:, :, None].expand(-1, -1, 2))),
-    "take": lambda x, i: (x.take(i), torch.take_along_dim(x, i[:, :, None], 1)),
+    "take": lambda x, i: (x.take(i), x.take(i[0, 0] - 4), torch.take_along_dim(x, i[:, :, None], 1)),
     "embedding": lambda x, i: F.embedding(i, x[0]),
     "list": lambda x, i: (x[[0, -1]], x[:, [1, 1], [2, 0]]),
     "i32": lambda x, i: x[i.int()],

@@ -31,7 +31,7 @@ from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .levels import bytes_of, late_levels
 from .segment import HALVES, Segment, Value
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
-from .views import VIEWS, make_result_views
+from .views import VIEWS, make_result_views, seen_results
 
 aten = torch.ops.aten
 VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys(
@@ -454,8 +454,7 @@ class Importer:
     # The end
 
     def output_tree(self, tree: Any) -> list[Any]:
-        if self.name == "inference":  # AOTAutograd makes the views that a forward pass gives
-            make_result_views(self, list(tree))
+        make_result_views(self, list(tree)[: seen_results(self.name)])
         return list(plain(torch.fx.map_arg(tuple(tree), self.argument)))
 
 

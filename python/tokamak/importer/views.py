@@ -11,6 +11,7 @@ import collections
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._guards import TracingContext
 from torch.fx import Node
 
 from tokamak import _ext
@@ -38,6 +39,15 @@ def root_of(node: Node) -> Node:
     while node.target in VIEWS:
         node = node.args[0]
     return node
+
+
+def seen_results(kind: str) -> int | None:
+    """How many results of a graph its caller sees, the first ones; none: all. A forward pass gives more, for later."""
+    if kind != "forward":
+        return None if kind == "inference" else 0
+    context = TracingContext.try_get()
+    metadata = context.fw_metadata if context else None
+    return metadata.num_forward_returns if metadata else 0
 
 
 def make_result_views(importer: Importer, results: list[Any]) -> None:
