@@ -12,9 +12,9 @@ CODE = re.compile(r'"(T0[0-9]{3})"')
 def raised() -> dict[str, str]:
     """Each code with the first file that raises it; tests only quote codes."""
     codes: dict[str, str] = {}
-    for folder in ["src", "tools"]:
+    for folder in ["src", "tools", "python"]:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix not in {".h", ".cpp"} or path.name.endswith("_test.cpp"):
+            if path.suffix not in {".h", ".cpp", ".py"} or path.name.endswith("_test.cpp"):
                 continue
             for code in CODE.findall(path.read_text(encoding="utf-8")):
                 codes.setdefault(code, path.relative_to(ROOT).as_posix())

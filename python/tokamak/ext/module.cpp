@@ -100,6 +100,7 @@ PyMODINIT_FUNC PyInit__ext() {
     addExecutable(module.get());
     addPlan(module.get());
     addWatch(module.get());
+    addSparse(module.get());
     return module;
   });
 }

@@ -102,7 +102,7 @@ struct Boxed {
 struct Types {
   PyObject* error = nullptr;
   PyObject *engine = nullptr, *graph = nullptr, *executable = nullptr, *slot = nullptr, *plan = nullptr,
-           *watch = nullptr;
+           *watch = nullptr, *sparseProgram = nullptr, *sparseRun = nullptr;
 };
 Types& types();
 
@@ -110,6 +110,7 @@ void addGraph(PyObject* module);
 void addExecutable(PyObject* module);
 void addPlan(PyObject* module);
 void addWatch(PyObject* module);
+void addSparse(PyObject* module);
 
 /// Makes a heap type of these slots and puts it into the module.
 PyObject* addType(PyObject* module, PyType_Spec& spec, const char* name);
