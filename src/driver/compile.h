@@ -32,6 +32,10 @@ struct Lowered {
 /// Graph to kernels: everything but code generation. The machine is described by `device`.
 Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOptions& options);
 
+/// The kernels of one region of a plan, whose ledger then tells how it is scheduled; none where a library serves it.
+Result<std::optional<schedule::Scheduled>> scheduleOne(Lowered& lowered, size_t region, const Engine& engine,
+                                                       const CompileOptions& options);
+
 /// What there is to say about a lowered graph, for `explain`. `written` is the program before any pass, `dims` the
 /// sizes that were predicted for.
 Explanation explanationOf(const Graph& written, const Lowered& lowered, const DimBindings& dims);

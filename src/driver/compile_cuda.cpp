@@ -31,20 +31,18 @@ Variant likelyVariant(const kernel::Kernel& kernel, const DimBindings& hints) {
   return {.narrow = reach && *reach < kNarrowIndexLimit, .aligned = true};
 }
 
-/// All launches of all regions, compiled and loaded at the same time.
-Result<CudaKernels> loadKernels(const Lowered& lowered, const Engine& engine, const CudaDevice& device,
-                                const CompileOptions& options) {
-  CudaKernels out(lowered.kernels.size());
+/// All launches of these regions, compiled and loaded at the same time.
+Result<> loadKernels(const Lowered& lowered, const std::vector<size_t>& regions, const Engine& engine,
+                     const CudaDevice& device, const CompileOptions& options, CudaKernels& out) {
   std::vector<std::pair<size_t, size_t>> all;
-  for (size_t i = 0; i < lowered.kernels.size(); ++i) {
-    if (!lowered.kernels[i]) continue;
-    out[i].resize(lowered.kernels[i]->launches.size());
+  for (size_t i : regions) {
+    out[i].assign(lowered.kernels[i]->launches.size(), {});
     for (size_t k = 0; k < out[i].size(); ++k) all.emplace_back(i, k);
   }
   const std::string arch = device.device->arch();
   const auto cuda = engine.cuda;
   const bool useCache = options.useCache;
-  TK_RETURN_IF_ERROR(forEachInParallel(all.size(), [&](size_t n) -> Result<> {
+  return forEachInParallel(all.size(), [&](size_t n) -> Result<> {
     const auto [i, k] = all[n];
     const auto kernel = std::make_shared<const kernel::Kernel>(lowered.kernels[i]->launches[k].kernel);
     TK_TRY(const codegen::cuda::Source source, codegen::cuda::emitCuda(*kernel));
@@ -54,8 +52,51 @@ Result<CudaKernels> loadKernels(const Lowered& lowered, const Engine& engine, co
           return cuda->compiler(useCache).compile(*kernel, assumptionsOf(variant), arch);
         });
     return out[i][k].code->prepare(likelyVariant(*kernel, options.hints));
-  }));
+  });
+}
+
+/// Bytes that a thread of the region's launches keeps in memory for want of registers.
+Result<int> spilled(const schedule::Scheduled& scheduled, const std::vector<CudaKernel>& kernels,
+                    const CompileOptions& options) {
+  int out = 0;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const Variant variant = likelyVariant(scheduled.launches[k].kernel, options.hints);
+    TK_TRY(const KernelCode::Resources used, kernels[k].code->resources(variant));
+    out += used.localBytes;
+  }
   return out;
+}
+
+/// Regions whose kernels spill are planned for a device with registers to spare, twice at most; the plan that spills
+/// least stays.
+Result<> planSpillingAgain(Lowered& lowered, const Engine& engine, const CudaDevice& device,
+                           const CompileOptions& options, CudaKernels& kernels) {
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (!lowered.kernels[i]) continue;
+    TK_TRY(int least, spilled(*lowered.kernels[i], kernels[i], options));
+    const int first = least;
+    for (const int spare : {32, 96}) {
+      if (least == 0) break;
+      CompileOptions roomier = options;
+      roomier.gpu->spareRegisters += spare;
+      Lowered again{lowered.graph, lowered.plan, {}};
+      again.kernels.resize(kernels.size());
+      TK_TRY(again.kernels[i], scheduleOne(again, i, engine, roomier));
+      CudaKernels loaded(kernels.size());
+      TK_RETURN_IF_ERROR(loadKernels(again, {i}, engine, device, options, loaded));
+      TK_TRY(const int spills, spilled(*again.kernels[i], loaded[i], options));
+      if (spills >= least) continue;
+      least = spills;
+      lowered.kernels[i] = std::move(again.kernels[i]);
+      lowered.plan.ledger.regions[i].schedule = again.plan.ledger.regions[i].schedule;
+      kernels[i] = std::move(loaded[i]);
+    }
+    if (least < first)
+      lowered.plan.ledger.notes.push_back(
+          fmt::format("{} was planned again: a thread kept {} bytes in memory for want of registers, now {}",
+                      lowered.plan.ledger.regions[i].name, first, least));
+  }
+  return Unit{};
 }
 
 class ProductStep final : public runtime::Call {
@@ -109,8 +150,13 @@ Result<CompiledCuda> compileCuda(const Graph& graph, const Engine& engine, int o
   TK_TRY(out.device, engine.cuda->device(ordinal));
   CompileOptions options = given;
   if (!options.gpu) options.gpu = gpuOf(out.device.device->info());
-  TK_TRY(const Lowered lowered, lower(graph, engine, options));
-  TK_TRY(const CudaKernels kernels, loadKernels(lowered, engine, out.device, options));
+  TK_TRY(Lowered lowered, lower(graph, engine, options));
+  CudaKernels kernels(lowered.kernels.size());
+  std::vector<size_t> regions;
+  for (size_t i = 0; i < kernels.size(); ++i)
+    if (lowered.kernels[i]) regions.push_back(i);
+  TK_RETURN_IF_ERROR(loadKernels(lowered, regions, engine, out.device, options, kernels));
+  TK_RETURN_IF_ERROR(planSpillingAgain(lowered, engine, out.device, options, kernels));
   TK_TRY(runtime::Program program, writeProgram(lowered, deviceSteps(lowered, kernels, engine, out.device)));
   program.checks = shapeChecks(graph);
   TK_TRY(out.executable, runtime::cuda::Executable::create(

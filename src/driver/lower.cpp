@@ -60,6 +60,24 @@ static MachineModel machineOf(const schedule::Gpu& gpu) {
   return machine;
 }
 
+Result<std::optional<schedule::Scheduled>> scheduleOne(Lowered& lowered, size_t region, const Engine& engine,
+                                                       const CompileOptions& options) {
+  const Region& r = lowered.plan.regions[region];
+  LedgerRegion& entry = lowered.plan.ledger.regions[region];
+  entry.name = fmt::format("{}_{}", entry.kind, region);
+  if (r.kind == RegionKind::contract && r.tier == Tier::library) {
+    entry.schedule = options.gpu ? (*engine.cuda->cublas())->version() : engine.library->version();
+    return std::optional<schedule::Scheduled>();
+  }
+  schedule::Device device;
+  device.vectorBytes = engine.target.vectorBytes;
+  device.threads = engine.host->threads();
+  device.gpu = options.gpu;
+  TK_TRY(schedule::Scheduled scheduled, schedule::scheduleRegion(lowered.graph, r, options.hints, device, entry.name));
+  entry.schedule = scheduled.scheduler + ": " + scheduled.plan;
+  return std::optional(std::move(scheduled));
+}
+
 Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOptions& options) {
   Lowered out;
   out.graph = graph;
@@ -72,9 +90,9 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
   fusion.hints = options.hints;
   fusion.fuse = options.fuse;
   fusion.epilogues = options.epilogues;
-  fusion.machine.maxWeight = options.maxWeight;
   fusion.machine.threads = engine.host->threads();
   if (options.gpu) fusion.machine = machineOf(*options.gpu);
+  fusion.machine.maxWeight = options.maxWeight;
   fusion.libraryTypes = served;
   fusion.decomposed = decomposedActivation;
   out.plan = planFusion(out.graph, fusion);
@@ -83,23 +101,9 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
       !why.empty())
     out.plan.ledger.notes.push_back("products run as generated kernels: " + why);
 
-  schedule::Device device;
-  device.vectorBytes = engine.target.vectorBytes;
-  device.threads = engine.host->threads();
-  device.gpu = options.gpu;
   for (size_t i = 0; i < out.plan.regions.size(); ++i) {
-    const Region& region = out.plan.regions[i];
-    LedgerRegion& entry = out.plan.ledger.regions[i];
-    entry.name = fmt::format("{}_{}", entry.kind, i);
-    if (region.kind == RegionKind::contract && region.tier == Tier::library) {
-      entry.schedule = options.gpu ? (*engine.cuda->cublas())->version() : engine.library->version();
-      out.kernels.emplace_back();
-      continue;
-    }
-    TK_TRY(schedule::Scheduled scheduled,
-           schedule::scheduleRegion(out.graph, region, options.hints, device, entry.name));
-    entry.schedule = scheduled.scheduler + ": " + scheduled.plan;
-    out.kernels.emplace_back(std::move(scheduled));
+    TK_TRY(auto scheduled, scheduleOne(out, i, engine, options));
+    out.kernels.push_back(std::move(scheduled));
   }
   return out;
 }

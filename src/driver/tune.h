@@ -1,6 +1,7 @@
 #pragma once
 
 #include "driver/compile.h"
+#include "driver/compile_cuda.h"
 
 namespace tokamak {
 
@@ -16,5 +17,9 @@ struct TuneOptions {
 /// A graph with a symbol that has no hint is compiled by the cost model's plan; a note says so.
 Result<Compiled> tune(const Graph& graph, const Engine& engine, const CompileOptions& options,
                       const TuneOptions& tuning = {});
+/// The same on a GPU, timed there. Neighbours are other fusions and the plans for a device that leans another way:
+/// fewer or more loads in flight, registers to spare.
+Result<CompiledCuda> tuneCuda(const Graph& graph, const Engine& engine, int ordinal, const CompileOptions& options,
+                              const TuneOptions& tuning = {});
 
 }  // namespace tokamak

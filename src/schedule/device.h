@@ -17,6 +17,9 @@ struct Gpu {
   int64_t secondCacheBytes = 50 << 20;
   double bytesPerMicrosecond = 4.26e6;
   double launchMicroseconds = 2.5;
+  // How plans lean. A plan is a function of these too, so its neighbours are the plans for a device that differs here.
+  int spareRegisters = 0;  // of a thread, beyond what is reckoned: for kernels that turned out to spill
+  double inFlight = 1;     // loads of a thread at once, as a multiple of the usual
 };
 
 /// What schedulers know of the machine: a CPU's cores, or a GPU.

@@ -2,6 +2,9 @@
 
 #include "executable.h"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "driver/explain.h"
@@ -66,6 +69,16 @@ DimBindings hintsOf(PyObject* dict) {
   return hints;
 }
 
+/// A person at a terminal sees each plan as it is measured.
+TuneOptions shown() {
+  TuneOptions tuning;
+  if (isatty(2))
+    tuning.progress = [](std::string_view line) {
+      std::fprintf(stderr, "tokamak: tuning, %.*s\n", static_cast<int>(line.size()), line.data());
+    };
+  return tuning;
+}
+
 PyObject* compileGraph(PyObject* self, PyObject* args, PyObject* keywords) {
   return guarded([&] {
     static const char* names[] = {"graph",     "hints", "eager_rounding", "fuse", "library",
@@ -81,10 +94,11 @@ PyObject* compileGraph(PyObject* self, PyObject* args, PyObject* keywords) {
     auto compiled = [&]() -> Result<Segment> {
       try {
         if (device >= 0) {
-          TK_TRY(CompiledCuda made, compileCuda(copy, engine, device, options));
+          TK_TRY(CompiledCuda made,
+                 tuned ? tuneCuda(copy, engine, device, options, shown()) : compileCuda(copy, engine, device, options));
           return Segment{nullptr, std::move(made.executable), std::move(made.explanation)};
         }
-        TK_TRY(Compiled made, tuned ? tune(copy, engine, options) : compile(copy, engine, options));
+        TK_TRY(Compiled made, tuned ? tune(copy, engine, options, shown()) : compile(copy, engine, options));
         return Segment{std::move(made.executable), nullptr, std::move(made.explanation)};
       } catch (const std::exception& error) { return Diagnostic{"T0500", {}, error.what(), "please report this"}; }
     }();

@@ -77,8 +77,10 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
   for (ValueId v : region.inputs)
     if (graph.type(v).elements() == elementCount(region.domain)) loaded += byteWidth(graph.type(v).dtype) * plan.lanes;
   const int64_t weight = regionWeight(graph, region);
-  plan.vectors = static_cast<int>(std::clamp<int64_t>(64 / std::max<int64_t>(loaded, 16), 1, 4));
-  while (plan.vectors > 1 && weight * plan.vectors * plan.lanes > 2048) plan.vectors /= 2;
+  const auto flight = static_cast<int64_t>(64 * device.gpu->inFlight);
+  plan.vectors = static_cast<int>(std::clamp<int64_t>(flight / std::max<int64_t>(loaded, 16), 1, flight / 16));
+  const int64_t most = 2048 * 32 / (32 + device.gpu->spareRegisters);
+  while (plan.vectors > 1 && weight * plan.vectors * plan.lanes > most) plan.vectors /= 2;
   // Small tensors are spread over all multiprocessors first.
   const double total = likely(elementCount(region.domain), hints);
   const double enough = 2.0 * device.gpu->multiprocessors;

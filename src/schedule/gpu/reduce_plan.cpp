@@ -61,7 +61,11 @@ int threadsFor(double vectors, int wanted, double base, double held, int registe
 class Planner {
  public:
   Planner(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device)
-      : l_(graph, region, "plan"), domain_(foldDomain(l_)), hints_(hints), gpu_(*device.gpu) {
+      : l_(graph, region, "plan"),
+        domain_(foldDomain(l_)),
+        hints_(hints),
+        gpu_(*device.gpu),
+        base_(kBase + gpu_.spareRegisters) {
     for (size_t g : domain_.keptGroups) kept_ *= likely(domain_.groups[g].extent, hints);
     folded_ = likely(domain_.foldedCount, hints);
     most_ = lanesFor(graph, region);
@@ -76,9 +80,10 @@ class Planner {
     if (along && onePiece && plan.lanes * 2 < most_ && folded_ >= 2 * most_) plan.straddles = true, plan.lanes = most_;
     const double vectors = std::ceil(folded_ / plan.lanes) + plan.straddles;
     const Registers each = registersOf(l_, plan.lanes);
-    const double base = kBase + kWeight * each.weights + (plan.straddles ? kStraddle : 0);
+    const double base = base_ + kWeight * each.weights + (plan.straddles ? kStraddle : 0);
     // Long rows and those that begin anywhere want many vectors a thread: less is done once a thread.
-    plan.threads = threadsFor(vectors, vectors >= 1024 || plan.straddles ? 7 : 4, base, each.held, gpu_.registers);
+    const int wanted = vectors >= 1024 || plan.straddles ? 7 : 4;
+    plan.threads = threadsFor(vectors, scaled(wanted, 2, kMaxVectors), base, each.held, gpu_.registers);
     plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
     double used = base + each.held * plan.vectors;
     const double keeping = used + each.kept * plan.vectors;
@@ -104,7 +109,7 @@ class Planner {
     plan.form = FoldAxes::Form::columns;
     const double columns = likely(domain_.groups.back().extent, hints_);
     plan.lanes = static_cast<int>(powerIn(domain_.groups.back().extent, most_));
-    plan.vectors = std::clamp(4 * most_ / plan.lanes, 4, 16);
+    plan.vectors = scaled(std::clamp(4 * most_ / plan.lanes, 4, 16), 1, 32);
     plan.rows = powerUp(folded_ / 4, 8);
     plan.threads = powerUp(columns / plan.lanes, std::min(32, 256 / plan.rows));
     plan.rows = powerUp(folded_, 256 / plan.threads);
@@ -125,7 +130,7 @@ class Planner {
       const auto kind = std::get<Reduce>(l_.graph.node(v).op).kind;
       carried += plan.lanes * static_cast<double>(byteWidth(accumulatorType(kind, l_.graph.type(v).dtype))) / 4;
     }
-    const double used = kBase + (registersOf(l_, plan.lanes).held + carried) * plan.vectors;
+    const double used = base_ + (registersOf(l_, plan.lanes).held + carried) * plan.vectors;
     plan.resident = std::max(1, residentOf(plan, used));
     plan.blocks = gpu_.multiprocessors * plan.resident;
     FoldAxes::Plan second;
@@ -161,7 +166,7 @@ class Planner {
       plan.form = FoldAxes::Form::sweeps;
       plan.rows = 1;
       plan.threads = 256;
-      plan.resident = residentOf(plan, kBase);
+      plan.resident = residentOf(plan, base_);
       plan.piece = roundUp(folded_ / pieces, plan.threads * plan.lanes * plan.vectors);
       second.form = FoldAxes::Form::sweeps;
       second.lanes = 1;
@@ -179,19 +184,25 @@ class Planner {
     return blocks < 2 && used * threads * 2 <= gpu_.registers ? 2 : blocks;
   }
 
+  /// The usual number of vectors as the device leans: fewer where registers have run short.
+  int scaled(int usual, int least, int most) const {
+    return std::clamp(static_cast<int>(usual * gpu_.inFlight / (1 + gpu_.spareRegisters / 32.0)), least, most);
+  }
+
   /// For rows that are not held; the registers it takes.
   double sweeps(FoldAxes::Plan& plan) {
     plan.keep = false;
-    plan.vectors = 4;
+    plan.vectors = scaled(4, 1, 8);
     const double bytes = folded_ * 16 / most_;  // of one row of the widest input
     plan.threads = std::min(plan.threads, bytes >= 200000 ? kRowThreads : bytes >= 100000 ? 512 : 256);
-    return kBase + 16;
+    return base_ + 16;
   }
 
   Lowering l_;
   FoldDomain domain_;
   const DimBindings& hints_;
   const Gpu& gpu_;
+  const double base_;
   double kept_ = 1, folded_ = 1, blocks_ = 1;
   int most_ = 1;
 };

@@ -145,7 +145,13 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
   *function = functions.back().get();
   return 0;
 }
-int cuFuncGetAttribute(int* value, int, void*) { return *value = 32, 0; }
+int cuFuncGetAttribute(int* value, int attribute, void* function) {
+  constexpr int kLocalBytes = 3;
+  *value = 32;
+  if (attribute != kLocalBytes) return 0;
+  const auto& spills = self().localBytes;
+  return *value = spills ? spills(static_cast<Function*>(function)->module->image) : 0, 0;
+}
 int cuFuncSetAttribute(void*, int attribute, int value) {
   return noted("cuFuncSetAttribute", std::to_string(attribute) + " " + std::to_string(value));
 }

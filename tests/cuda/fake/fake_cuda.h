@@ -25,6 +25,7 @@ struct Cuda {
   std::vector<std::string> log;        // `cuMemAllocAsync 4096`, `cuLaunchKernel tk_scale`, ...
   std::map<std::string, int> failing;  // by name: the status to answer with
   std::function<void(const Launch&)> onLaunch;
+  std::function<int(const std::string& image)> localBytes;  // of a thread; unset: none
   int devices = 1;
   int64_t memoryLimit = int64_t{1} << 34;
   int64_t inUse = 0, blocks = 0;  // device memory
