@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when a page shows code that no example contains.
+"""Fails when a page shows code that no example contains, or what a merge left behind.
 
 A block of a page under docs/guide or of README.md that opens with ```cpp FILE, ```tk FILE or ```python FILE must stand
 in that file word for word: the tests compile and run the file, so what the page shows works. Indentation common to the
@@ -13,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(?:cpp|tk|cmake|sh|python) (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
 def pieces(block: str) -> list[str]:
@@ -32,12 +33,19 @@ def holds(text: str, piece: str) -> bool:
     return False
 
 
+def line(text: str, match: re.Match[str]) -> int:
+    return text.count("\n", 0, match.start()) + 1
+
+
 def main() -> int:
     status = 0
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = page.read_text(encoding="utf-8")
+        for match in CONFLICT.finditer(text):
+            print(f"{page.relative_to(ROOT)}:{line(text, match)}: a conflict that nobody resolved", file=sys.stderr)
+            status = 1
         for match in BLOCK.finditer(text):
-            where = f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, match.start()) + 1}"
+            where = f"{page.relative_to(ROOT)}:{line(text, match)}"
             source = ROOT / match[1]
             if not source.exists():
                 print(f"{where}: shows {match[1]}, which does not exist", file=sys.stderr)
