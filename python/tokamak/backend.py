@@ -14,6 +14,7 @@ from torch._dynamo.backends.common import aot_autograd
 from .compiled import CompiledGraph, compile_graph, complain
 from .cuda_graphs import captured
 from .decompositions import decompositions
+from .direct import PLAIN, Direct
 from .explain import Explanation
 from .importer.tensors import device_of
 from .lowering import registry
@@ -34,20 +35,21 @@ def recording(timed: bool = False) -> Iterator[list[CompiledGraph]]:
         _local.graphs, _local.timed = before
 
 
-def compiler(options: Options, kind: str, weights: dict[int, torch.Tensor] | None = None) -> Callable:
+def compiler(options: Options, kind: str, direct: Direct, weights: dict[int, torch.Tensor] | None = None) -> Callable:
     def compile(module: torch.fx.GraphModule, inputs: list[Any]) -> Callable:
         compiled = compile_graph(module, inputs, options, kind, matching(weights or {}, inputs))
         if getattr(_local, "graphs", None) is not None:
             _local.graphs.append(compiled)
         if options.explain:
             _report(options.explain, compiled)
-        if getattr(_local, "timed", False):
-            return boxed(compiled.timed)
         plan = compiled.plan
+        if getattr(_local, "timed", False):
+            plan = boxed(compiled.timed)
         if options.capture and device_of(module).type == "cuda":
             plan, reason = captured(plan, module, inputs, kind)
             if reason:
                 complain(options, f"tokamak runs a {kind} graph without a CUDA graph: {reason}")
+        direct.saw(plan, kind, len(inputs), len(compiled.executables) < compiled.steps)
         return boxed(plan) if kind == "backward" or plan is not compiled.plan else plan
 
     return compile
@@ -90,17 +92,16 @@ def weights_of(inputs: list[Any]) -> dict[int, torch.Tensor]:
     }  # fmt: skip
 
 
-PLAIN = (torch.Tensor, torch.nn.Parameter)
-
-
 def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:
     """Compiles what Dynamo captured. Unknown options and wrong values are refused here, before any work."""
     options = Options.of(kwargs.get("options"), kwargs.get("mode"))
     registry.table()  # a mistake in it is no reason to run anything with ATen
-    return aot_autograd(
-        fw_compiler=compiler(options, "forward"),
-        bw_compiler=compiler(options, "backward"),
-        inference_compiler=compiler(options, "inference", weights_of(inputs) if options.freeze else {}),
+    direct = Direct()
+    wrapped = aot_autograd(
+        fw_compiler=compiler(options, "forward", direct),
+        bw_compiler=compiler(options, "backward", direct),
+        inference_compiler=compiler(options, "inference", direct, weights_of(inputs) if options.freeze else {}),
         partition_fn=partition,
         decompositions=decompositions(),
     )(module, inputs)
+    return direct.over(wrapped, module, inputs)

@@ -11,6 +11,8 @@
 /// flag, bool[], and `order` a message: false raises IndexError. With `axis` at least 0 the input is no data but the
 /// extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n, 0].
 
+/// `Entry(plan)` runs it too, with its arguments one by one.
+///
 /// `plan.guard(watch, changed)`: before a call, tensors taken as constants are looked at; from the call on that finds
 /// one changed, `changed(arguments)` answers every call.
 
@@ -281,15 +283,16 @@ bool holds(const PlanData& plan, PyObject* list) {
   return false;
 }
 
-Ref run(const PlanData& plan, PyObject* list, runtime::Profile* profile) {
-  if (!list || !PyList_Check(list) || PyList_Size(list) != plan.inputCount)
-    raise(PyExc_TypeError,
-          "tokamak: a plan is called with one list of " + std::to_string(plan.inputCount) + " arguments");
-  if (!holds(plan, list)) return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list, nullptr));
-  Running running{itemsOf(list), profile, plan.arena.get()};
+/// The arguments as values, with room for the others.
+std::vector<Ref> valuesOf(const PlanData& plan, PyObject* arguments, bool list) {
+  std::vector<Ref> values(static_cast<size_t>(plan.valueCount));
+  for (Py_ssize_t i = 0; i < plan.inputCount; ++i)
+    values[static_cast<size_t>(i)] = Ref::borrow(list ? PyList_GetItem(arguments, i) : PyTuple_GetItem(arguments, i));
+  return values;
+}
+
+Ref results(const PlanData& plan, Running& running) {
   auto& values = running.values;
-  check(PyList_SetSlice(list, 0, plan.inputCount, nullptr) == 0);  // the plan alone holds them now
-  values.resize(static_cast<size_t>(plan.valueCount));
   for (const auto& [value, object] : plan.constants) values.at(static_cast<size_t>(value)) = object;
   for (const int value : plan.unread) values[static_cast<size_t>(value)] = Ref();
   for (const Step& step : plan.steps) runStep(step, running);
@@ -298,6 +301,41 @@ Ref run(const PlanData& plan, PyObject* list, runtime::Profile* profile) {
     PyTuple_SetItem(out.get(), static_cast<Py_ssize_t>(i), filled(plan.outputs[i].get(), values).release());
   return out;
 }
+
+Ref run(const PlanData& plan, PyObject* list, runtime::Profile* profile) {
+  if (!list || !PyList_Check(list) || PyList_Size(list) != plan.inputCount)
+    raise(PyExc_TypeError,
+          "tokamak: a plan is called with one list of " + std::to_string(plan.inputCount) + " arguments");
+  if (!holds(plan, list)) return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list, nullptr));
+  Running running{valuesOf(plan, list, true), profile, plan.arena.get()};
+  check(PyList_SetSlice(list, 0, plan.inputCount, nullptr) == 0);  // the plan alone holds them now
+  return results(plan, running);
+}
+
+/// `entry(*arguments)`.
+PyObject* enter(PyObject* self, PyObject* args, PyObject*) {
+  return guarded([&] {
+    const PlanData& plan = PlanBox::of(Boxed<Ref>::of(self).get());
+    if (PyTuple_Size(args) != plan.inputCount)
+      raise(PyExc_TypeError, "tokamak: an entry is called with " + std::to_string(plan.inputCount) + " arguments");
+    if (!holds(plan, args)) {
+      const Ref list = owned(PySequence_List(args));
+      return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list.get(), nullptr));
+    }
+    Running running{valuesOf(plan, args, false), nullptr, plan.arena.get()};
+    return results(plan, running);
+  });
+}
+
+PyObject* createEntry(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guarded([&] {
+    PyObject* plan = nullptr;
+    check(PyArg_ParseTuple(args, "O!", types().plan, &plan));
+    return Boxed<Ref>::make(reinterpret_cast<PyObject*>(type), Ref::borrow(plan));
+  });
+}
+
+PyObject* inputCount(PyObject* self, void*) { return PyLong_FromLong(PlanBox::of(self).inputCount); }
 
 PyObject* call(PyObject* self, PyObject* args, PyObject*) {
   return guarded(
@@ -327,6 +365,8 @@ PyObject* createSlot(PyTypeObject* type, PyObject* args, PyObject*) {
   });
 }
 
+PyGetSetDef planFields[] = {{"inputs", inputCount, nullptr, "how many arguments a call takes", nullptr}, {}};
+
 PyMethodDef planMethods[] = {
     {"guard", guard, METH_VARARGS, "guard(watch, changed)"},
     {"profile", profile, METH_O, "profile(arguments) -> (results, [(step, nanoseconds, predicted bytes), ...])"},
@@ -347,10 +387,17 @@ void addPlan(PyObject* module) {
                          {Py_tp_dealloc, reinterpret_cast<void*>(&PlanBox::dealloc)},
                          {Py_tp_call, reinterpret_cast<void*>(&call)},
                          {Py_tp_methods, planMethods},
+                         {Py_tp_getset, planFields},
                          {}};
   PyType_Spec spec{"tokamak._ext.Plan", sizeof(PlanBox), 0, Py_TPFLAGS_DEFAULT, slots};
   types().plan = addType(module, spec, "Plan");
   check(PyObject_SetAttrString(types().plan, "_boxed_call", Py_True) == 0);  // AOTAutograd's calling convention
+  PyType_Slot entrySlots[] = {{Py_tp_new, reinterpret_cast<void*>(&createEntry)},
+                              {Py_tp_dealloc, reinterpret_cast<void*>(&Boxed<Ref>::dealloc)},
+                              {Py_tp_call, reinterpret_cast<void*>(&enter)},
+                              {}};
+  PyType_Spec entrySpec{"tokamak._ext.Entry", sizeof(Boxed<Ref>), 0, Py_TPFLAGS_DEFAULT, entrySlots};
+  addType(module, entrySpec, "Entry");
 }
 
 }  // namespace tokamak::python

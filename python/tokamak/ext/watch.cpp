@@ -117,7 +117,8 @@ PyMethodDef methods[] = {{"changed", changed, METH_O, "changed(arguments) -> num
 std::vector<int> changedArguments(PyObject* watch, PyObject* arguments, bool all) {
   std::vector<int> out;
   for (const Watched& watched : WatchBox::of(watch)) {
-    const Ref tensor = Ref::borrow(PyList_GetItem(arguments, watched.argument));
+    const Ref tensor = Ref::borrow(PyList_Check(arguments) ? PyList_GetItem(arguments, watched.argument)
+                                                           : PyTuple_GetItem(arguments, watched.argument));
     check(static_cast<bool>(tensor));
     if (same(watched, tensor.get())) continue;
     out.push_back(watched.argument);
