@@ -135,6 +135,30 @@ Result<> FlatProgram::checkShapes(std::span<const int64_t> symbols) const {
   return Unit{};
 }
 
+void FlatProgram::placeTemporaries(std::span<const int64_t> slotBytes, std::span<const int64_t> registers,
+                                   Binding& binding) const {
+  std::vector<Lifetime> lifetimes = lifetimes_;
+  for (size_t i = 0; i < lifetimes.size(); ++i) {
+    const int slot = lifetimeSlots_[i];
+    if (lifetimes[i].last < 0) continue;
+    lifetimes[i].bytes = slot >= 0 ? slotBytes[slot] : std::max<int64_t>(0, registers[scratchRegisters_[-1 - slot]]);
+  }
+  std::vector<Host> hosts;
+  for (int i = 0; i < outputCount(); ++i) hosts.push_back({outputFirst_[i], binding.outputBytes[i]});
+  const MemoryPlan plan = planMemory(lifetimes, hosts);
+  binding.memory.peakBytes = plan.arenaBytes;
+  binding.memory.withoutReuseBytes = plan.totalBytes;
+  binding.hosts.assign(hosts.size(), 0);
+  for (const int host : plan.hosts)
+    if (host >= 0) binding.hosts[host] = 1;
+  binding.operandBases = operandBases_;
+  for (size_t i = 0; i < operandTemps_.size(); ++i) {
+    const int temp = operandTemps_[i];
+    if (temp >= 0 && plan.hosts[temp] >= 0) binding.operandBases[i] = 1 + inputCount() + plan.hosts[temp];
+    binding.operandOffsets.push_back(temp < 0 ? 0 : plan.offsets[temp]);
+  }
+}
+
 Result<std::shared_ptr<const Binding>> FlatProgram::bind(std::span<const int64_t> symbols) const {
   auto binding = std::make_shared<Binding>();
   binding->symbols.assign(symbols.begin(), symbols.end());
@@ -163,17 +187,7 @@ Result<std::shared_ptr<const Binding>> FlatProgram::bind(std::span<const int64_t
     binding->memory.outputBytes += bytes[slot];
   }
 
-  std::vector<Lifetime> lifetimes = lifetimes_;
-  for (size_t i = 0; i < lifetimes.size(); ++i) {
-    const int slot = lifetimeSlots_[i];
-    if (lifetimes[i].last < 0) continue;
-    lifetimes[i].bytes = slot >= 0 ? bytes[slot] : std::max<int64_t>(0, registers[scratchRegisters_[-1 - slot]]);
-  }
-  const MemoryPlan plan = planMemory(lifetimes);
-  binding->memory.peakBytes = plan.arenaBytes;
-  binding->memory.withoutReuseBytes = plan.totalBytes;
-
-  for (const int temp : operandTemps_) binding->operandOffsets.push_back(temp < 0 ? 0 : plan.offsets[temp]);
+  placeTemporaries(bytes, registers, *binding);
   for (const int r : argumentRegisters_) binding->arguments.push_back(registers[r]);
   for (const int r : bytesRegisters_) binding->stepBytes.push_back(registers[r]);
   for (const FlatStep& step : steps_) {

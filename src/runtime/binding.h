@@ -16,7 +16,9 @@ struct Binding {
   std::vector<int64_t> symbols;
   std::vector<int64_t> inputExtents, outputExtents;  // of all inputs, outputs, one after another
   std::vector<int64_t> outputBytes;
-  std::vector<int64_t> operandOffsets;  // of every operand of every step, from its base
+  std::vector<int> operandBases;        // of every operand of every step: its base's number
+  std::vector<int64_t> operandOffsets;  // and how far from it
+  std::vector<char> hosts;              // outputs in whose memory temporaries live before it is written
   std::vector<int64_t> arguments;       // kernels' symbols and calls' dims, of all steps
   std::vector<int64_t> stepBytes;       // predicted, for the profile
   std::vector<char> skipped;            // steps whose results are all empty
@@ -34,7 +36,8 @@ struct FlatStep {
 };
 
 /// A program checked and flattened. Operand addresses are a base plus an offset; the bases are, in this order: the
-/// arena, the inputs, the outputs, the constants.
+/// arena, the inputs, the outputs, the constants. A temporary's base is the arena or, if it is over before some output
+/// is first written, that output.
 class FlatProgram {
  public:
   /// T0603 on a program that breaks its rules.
@@ -47,7 +50,7 @@ class FlatProgram {
   const Slot& output(int i) const { return program_->slots[outputs_[i]]; }
   std::span<void* const> constants() const { return constants_; }
   std::span<const FlatStep> steps() const { return steps_; }
-  std::span<const int> operandBases() const { return operandBases_; }
+  int operandCount() const { return static_cast<int>(operandBases_.size()); }
   int baseCount() const { return 1 + inputCount() + outputCount() + static_cast<int>(constants_.size()); }
 
   /// Symbol values from the inputs' extents and `dims`, into `values`. Extents of other forms are not looked at.
@@ -78,12 +81,14 @@ class FlatProgram {
   Result<> compileShapes();
   void findSources();
   int useTemp(int temp, int step);
+  void placeTemporaries(std::span<const int64_t> slotBytes, std::span<const int64_t> registers, Binding& binding) const;
   Result<> checkShapes(std::span<const int64_t> symbols) const;
   Result<int64_t> slotBytes(int slot, std::span<const int64_t> registers) const;
   Diagnostic broken(std::string message) const;
 
   std::shared_ptr<const Program> program_;  // steps point into it
   std::vector<int> inputs_, outputs_;       // slots
+  std::vector<int> outputFirst_;            // one an output: the step that writes it first
   std::vector<void*> constants_;
   std::vector<Root> roots_;  // one a slot
   std::vector<FlatStep> steps_;

@@ -27,6 +27,8 @@ alignas(64) std::byte nothing[64];
 bool aligned(const TensorRef& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.data) % byteWidth(tensor.dtype) == 0;
 }
+/// Whether temporaries of any dtype may live in it.
+bool hostable(const TensorRef& tensor) { return reinterpret_cast<uintptr_t>(tensor.data) % 16 == 0; }
 bool readInPlace(const TensorRef& tensor) { return tensor.contiguous() && aligned(tensor); }
 
 int64_t nowNs() {
@@ -70,7 +72,7 @@ class Executable::Invocation {
 };
 
 Result<> Executable::Invocation::reserve(std::atomic<int64_t>* shared) {
-  const int64_t pointers = flat_.baseCount() + static_cast<int64_t>(flat_.operandBases().size());
+  const int64_t pointers = flat_.baseCount() + flat_.operandCount();
   const int64_t tableBytes = pointers > kInlinePointers ? pointers * static_cast<int64_t>(sizeof(void*)) : 0;
   const int64_t arenaBytes = binding_.memory.peakBytes;
   if (arenaBytes > INT64_MAX - tableBytes) return state_.options.pool->allocate(arenaBytes).error();
@@ -129,7 +131,8 @@ Result<> Executable::Invocation::setOutputs(std::span<const TensorRef> inputs, s
   for (const TensorRef& input : inputs)
     if (readInPlace(input)) add(input, -1);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    outputBases()[i] = aligned(outputs[i]) ? outputs[i].data : nullptr;
+    const bool inPlace = binding_.hosts[i] ? hostable(outputs[i]) : aligned(outputs[i]);
+    outputBases()[i] = inPlace ? outputs[i].data : nullptr;
     add(outputs[i], static_cast<int>(i));
   }
   clearOverlapping({extents, count}, outputBases());
@@ -177,7 +180,7 @@ Result<> Executable::Invocation::runStep(const FlatStep& step) const {
 }
 
 Result<> Executable::Invocation::execute(Profile* profile) {
-  const auto operandBases = flat_.operandBases();
+  const auto& operandBases = binding_.operandBases;
   for (size_t i = 0; i < operandBases.size(); ++i)
     operands_[i] = static_cast<std::byte*>(bases_[operandBases[i]]) + binding_.operandOffsets[i];
   const auto steps = flat_.steps();

@@ -121,6 +121,10 @@ Result<> FlatProgram::flattenStep(int number, const std::string& name, const std
     operandSlots_.push_back(operand.slot);
     operandWrites_.push_back(writes(operand.access));
     operandTemps_.push_back(useTemp(root.temp, number));
+    if (program_->slots[root.slot].kind == SlotKind::output) {
+      int& first = outputFirst_[program_->slots[root.slot].index];
+      first = std::min(first, number);
+    }
   }
   const Step& step = program_->steps[number];
   const std::vector<Dim>* arguments = nullptr;
@@ -163,6 +167,7 @@ Result<> FlatProgram::flattenStep(int number, const std::string& name, const std
 
 Result<> FlatProgram::flattenSteps() {
   std::vector<char> written(program_->slots.size(), 0);
+  outputFirst_.assign(outputs_.size(), INT32_MAX);
   for (int number = 0; number < static_cast<int>(program_->steps.size()); ++number) {
     const Step& step = program_->steps[number];
     const auto& name = std::visit([](const auto& s) -> const std::string& { return s.name; }, step);

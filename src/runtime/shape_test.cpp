@@ -51,15 +51,17 @@ TEST(ShapeProgram, SharesAndRefuses) {
   EXPECT_NE(shapes.eval(values).error().message.find("divides by zero"), std::string::npos);
 }
 
-void expectSound(const std::vector<Lifetime>& lifetimes, const MemoryPlan& plan) {
+void expectSound(const std::vector<Lifetime>& lifetimes, const MemoryPlan& plan, const std::vector<Host>& hosts = {}) {
   for (size_t i = 0; i < lifetimes.size(); ++i) {
     EXPECT_EQ(plan.offsets[i] % (lifetimes[i].bytes >= 65536 ? 4096 : 64), 0);
-    EXPECT_LE(plan.offsets[i] + lifetimes[i].bytes, plan.arenaBytes);
+    const int host = plan.hosts[i];
+    EXPECT_LE(plan.offsets[i] + lifetimes[i].bytes, host < 0 ? plan.arenaBytes : hosts[host].bytes);
+    if (host >= 0) EXPECT_LT(lifetimes[i].last, hosts[host].first);
     for (size_t j = 0; j < i; ++j) {
       const bool time = lifetimes[i].first <= lifetimes[j].last && lifetimes[j].first <= lifetimes[i].last;
       const bool space = plan.offsets[i] < plan.offsets[j] + lifetimes[j].bytes &&
                          plan.offsets[j] < plan.offsets[i] + lifetimes[i].bytes;
-      EXPECT_FALSE(time && space) << i << " and " << j;
+      EXPECT_FALSE(time && space && host == plan.hosts[j]) << i << " and " << j;
     }
   }
 }
@@ -89,7 +91,20 @@ TEST(MemoryPlan, RandomLifetimesNeverOverlap) {
     expectSound(lifetimes, plan);
     EXPECT_LE(plan.arenaBytes, plan.totalBytes + 40 * 4096);
     EXPECT_EQ(plan.offsets, planMemory(lifetimes).offsets);
+    std::vector<Host> hosts;
+    for (int i = 0; i < 3; ++i) hosts.push_back({next(80), next(200000)});
+    expectSound(lifetimes, planMemory(lifetimes, hosts), hosts);
   }
+}
+
+TEST(MemoryPlan, TemporariesLiveInOutputsThatAreWrittenLater) {
+  const std::vector<Lifetime> chain = {{0, 1, 1000}, {1, 2, 900}, {2, 3, 1000}, {3, 4, 1000}};
+  const std::vector<Host> hosts = {{4, 1000}};
+  const MemoryPlan plan = planMemory(chain, hosts);
+  expectSound(chain, plan, hosts);
+  EXPECT_EQ(plan.hosts, (std::vector<int>{0, -1, 0, -1}));  // the last is read by the step that writes the output
+  EXPECT_EQ(plan.arenaBytes, 1024);
+  EXPECT_EQ(plan.totalBytes, 3 * 1024 + 960);
 }
 
 TEST(MemoryPlan, EmptyAndOverflowing) {

@@ -22,12 +22,14 @@ int64_t alignUp(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; 
 bool aligned(const TensorRef& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.data) % byteWidth(tensor.dtype) == 0;
 }
+/// Whether temporaries may live in it.
+bool hostable(const TensorRef& tensor) { return reinterpret_cast<uintptr_t>(tensor.data) % kAlign == 0; }
 
 }  // namespace
 
 Result<> Executable::Invocation::reserve() {
   bases_.resize(flat_.baseCount());
-  operands_.resize(flat_.operandBases().size());
+  operands_.resize(flat_.operandCount());
   TK_TRY(arena_, block(binding_.memory.peakBytes));
   bases_[0] = arena_.data();
   std::copy(state_.constantBases.begin(), state_.constantBases.end(), outputBases() + flat_.outputCount());
@@ -58,7 +60,8 @@ Result<> Executable::Invocation::setOutputs(std::span<const TensorRef> inputs, s
   };
   for (const TensorRef& input : inputs) add(input, -1);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    outputBases()[i] = aligned(outputs[i]) ? outputs[i].data : nullptr;
+    const bool inPlace = binding_.hosts[i] ? hostable(outputs[i]) : aligned(outputs[i]);
+    outputBases()[i] = inPlace ? outputs[i].data : nullptr;
     add(outputs[i], static_cast<int>(i));
   }
   clearOverlapping(extents, outputBases());
@@ -88,7 +91,7 @@ Result<std::vector<Tensor>> Executable::Invocation::makeOutputs() {
 }
 
 void Executable::Invocation::placeOperands() {
-  const auto operandBases = flat_.operandBases();
+  const auto& operandBases = binding_.operandBases;
   for (size_t i = 0; i < operandBases.size(); ++i)
     operands_[i] = static_cast<std::byte*>(bases_[operandBases[i]]) + binding_.operandOffsets[i];
 }
