@@ -110,7 +110,7 @@ class Planner {
     auto it = first_.find(v.index);
     if (keep_ && it != first_.end() && isFull(graph_, region_, v) && !isFree(node.op) && cost(v) >= kDear) {
       auto& keeps = out.sweeps[it->second].keeps;
-      if (std::find(keeps.begin(), keeps.end(), v) == keeps.end()) keeps.push_back(v);
+      if (kept_.insert(v.index).second) keeps.push_back(v), cost_.clear();
       return;
     }
     here.insert(v.index);
@@ -118,13 +118,14 @@ class Planner {
     for (ValueId operand : node.operands) walk(out, s, operand, here);
   }
 
-  /// Weight of computing v at full level from what is loaded.
+  /// Weight of computing v at full level from what is loaded or kept, unless v is kept itself.
   int64_t cost(ValueId v) {
     if (!inRegion_.contains(v.index) || !isFull(graph_, region_, v)) return 0;
     if (auto it = cost_.find(v.index); it != cost_.end()) return it->second;
     const Node& node = graph_.node(v);
     int64_t sum = opWeight(node);
-    for (ValueId operand : node.operands) sum += cost(operand);
+    for (ValueId operand : node.operands)
+      if (!kept_.contains(operand.index)) sum += cost(operand);
     return cost_[v.index] = std::min<int64_t>(sum, 1000);
   }
 
@@ -133,6 +134,7 @@ class Planner {
   bool keep_, pairs_;
   std::unordered_set<uint32_t> paired_;  // first folds of pairs
   std::unordered_set<uint32_t> inRegion_;
+  std::unordered_set<uint32_t> kept_;  // aside, by some sweep
   std::unordered_map<uint32_t, int> level_;
   std::unordered_map<uint32_t, size_t> first_;  // sweep that computes a full value first
   std::unordered_map<uint32_t, int64_t> cost_;
