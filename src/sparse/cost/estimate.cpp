@@ -38,6 +38,7 @@ Estimate& Estimate::operator+=(const Estimate& other) {
   operations += other.operations;
   tokens += other.tokens;
   cycles += other.cycles;
+  cyclesWithMemory += other.cyclesWithMemory;
   bytesRead += other.bytesRead;
   bytesWritten += other.bytesWritten;
   workspace = std::max(workspace, other.workspace);

@@ -21,9 +21,10 @@ LevelStatistics assumedStatistics(const Format& format, const std::vector<int64_
 /// What a table is expected to cost. Coordinates are taken as spread evenly, so it is an estimate, exact where a single
 /// operand is walked.
 struct Estimate {
-  double operations = 0;  // arithmetic on values
-  double tokens = 0;      // through all streams
-  double cycles = 0;      // of the busiest block: what a fully pipelined graph takes
+  double operations = 0;        // arithmetic on values
+  double tokens = 0;            // through all streams
+  double cycles = 0;            // of the busiest block: what a fully pipelined graph takes
+  double cyclesWithMemory = 0;  // likewise with the memory of `comal-hbm`; 0: not estimated
   double bytesRead = 0, bytesWritten = 0;
   double workspace = 0;  // entries of the largest accumulator
 

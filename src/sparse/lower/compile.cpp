@@ -2,11 +2,36 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sparse/lower/region_compiler.h"
 
 namespace tokamak::sparse {
 
 namespace {
+
+/// Whether a tensor's stored entries say where something is done: then blocks, which store more, would change that.
+bool isPattern(const Program& program, TensorId tensor) {
+  for (size_t e = 0; e < program.exprCount(); ++e) {
+    const Expr& expr = program.expr(ExprId(e));
+    const auto names = [&](ExprId arg) { return program.expr(arg).tensor == tensor; };
+    if (expr.kind == ExprKind::where && names(expr.args[0])) return true;
+    if (expr.kind == ExprKind::reduce && std::any_of(expr.args.begin() + 1, expr.args.end(), names)) return true;
+  }
+  return false;
+}
+
+Result<> chooseBlocks(Program& program, const Schedule& schedule) {
+  for (const auto& [name, sizes] : schedule.blocks) {
+    const TensorId id = program.findTensor(name);
+    if (isPattern(program, id))
+      return Diagnostic{"T0974", schedule.location,
+                        fmt::format("{} says where something is done, which blocks would change", name),
+                        "declare its blocks where it is declared"};
+    program.tensors()[id.index].format = namedFormat("bcsr", 2, sizes);
+  }
+  return Unit{};
+}
 
 Result<> chooseFormats(Program& program, const Schedule& schedule) {
   for (const auto& [name, format] : schedule.formats) {
@@ -26,8 +51,9 @@ void rewrite(Compiled& out, const Schedule& schedule, const Bindings* data) {
   if (data)
     for (const auto& [name, tensor] : *data) densities[name] = RegionCompiler::shareOf(tensor);
   std::map<std::string, int> groups;
-  for (size_t r = 0; r < schedule.regions.size(); ++r)
+  for (size_t r = 0; r < schedule.regions.size() && !schedule.algebraEverywhere; ++r)
     for (const std::string& tensor : schedule.regions[r].tensors) groups[tensor] = static_cast<int>(r);
+  out.rewrittenWhole = groups.empty();
   AlgebraResult result = rewriteAlgebra(out.program, densities, groups);
   out.program = std::move(result.program);
   out.algebra = std::move(result.ledger);
@@ -36,7 +62,8 @@ void rewrite(Compiled& out, const Schedule& schedule, const Bindings* data) {
 }  // namespace
 
 Result<Compiled> compile(const Program& program, const Schedule& schedule, const Bindings* data) {
-  Compiled out{program, {}, {}};
+  Compiled out{.program = program};
+  TK_RETURN_IF_ERROR(chooseBlocks(out.program, schedule));
   TK_RETURN_IF_ERROR(chooseFormats(out.program, schedule));
   if (schedule.algebra) rewrite(out, schedule, data);
   RegionCompiler compiler(out.program, data);
@@ -60,6 +87,7 @@ Schedule automatic() { return {.name = "auto", .fuse = Schedule::Fuse::automatic
 
 Schedule scheduleOf(const Compiled& compiled, const std::string& name) {
   Schedule out{.name = name};
+  out.algebraEverywhere = compiled.rewrittenWhole && !compiled.algebra.empty();
   for (const CompiledRegion& region : compiled.regions) {
     RegionSchedule wish;
     for (const size_t s : region.region.statements)

@@ -26,6 +26,7 @@ struct Compiled {
   Program program;
   std::vector<CompiledRegion> regions;
   std::vector<AlgebraStep> algebra;  // how the program was rewritten first
+  bool rewrittenWhole = false;       // before it was cut into regions
 };
 
 /// Compiles under a schedule. Sizes must be known (`bindSizes`, or written in the program). Where the schedule leaves

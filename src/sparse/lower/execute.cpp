@@ -41,6 +41,8 @@ Tensor rangeTensor(int64_t size) {
   return {DType::f64, {size}, Format::dense(1), {{size, {}, {}}}, std::vector<double>(static_cast<size_t>(size), 1.0)};
 }
 
+}  // namespace
+
 stream::TensorView viewOf(const Tensor& tensor) {
   stream::TensorView out;
   for (size_t l = 0; l < tensor.levels.size(); ++l)
@@ -50,43 +52,52 @@ stream::TensorView viewOf(const Tensor& tensor) {
   return out;
 }
 
-}  // namespace
+Tensor tableInput(const TableTensor& wanted, const Tensor* from) {
+  if (wanted.source == TableSource::range) return rangeTensor(wanted.sizes[0]);
+  Tensor tensor = convert(*from, wanted.format, Keep::stored);
+  if (wanted.source == TableSource::ones) std::fill(tensor.values.begin(), tensor.values.end(), 1.0);
+  return tensor;
+}
 
 Bindings tableInputs(const Table& table, const Bindings& from) {
   Bindings out;
   for (const TableTensor& wanted : table.tensors) {
     if (wanted.source == TableSource::result) continue;
-    if (wanted.source == TableSource::range) {
-      out[wanted.name] = rangeTensor(wanted.sizes[0]);
-      continue;
+    const auto of = from.find(wanted.of);
+    out[wanted.name] = tableInput(wanted, of == from.end() ? nullptr : &of->second);
+  }
+  return out;
+}
+
+Result<Bindings> executeWith(const Compiled& compiled, const Bindings& inputs, const RegionRunner& run) {
+  Bindings known = inputs, out;
+  for (const CompiledRegion& region : compiled.regions) {
+    const Bindings bound = tableInputs(region.table, known);
+    stream::Inputs views;
+    for (const auto& [name, tensor] : bound) views[name] = viewOf(tensor);
+    TK_TRY(const stream::Storages written, run(region, views));
+    for (const Statement& statement : region.region.program.statements()) {
+      const TensorDecl& decl = region.region.program.tensor(statement.tensor);
+      const TensorId whole = compiled.program.findTensor(decl.name);
+      const Entries entries =
+          entriesOf(written.at(decl.name), region.table.tensor(decl.name)->format, compiled.program.shape(whole));
+      TK_TRY(Tensor tensor,
+             pack(entries, *compiled.program.tensor(whole).format, isFloat(decl.dtype) ? DType::f64 : decl.dtype));
+      known[decl.name] = tensor;
+      out[decl.name] = std::move(tensor);
     }
-    Tensor tensor = convert(from.find(wanted.of)->second, wanted.format, Keep::stored);
-    if (wanted.source == TableSource::ones) std::fill(tensor.values.begin(), tensor.values.end(), 1.0);
-    out[wanted.name] = std::move(tensor);
   }
   return out;
 }
 
 Result<Execution> execute(const Compiled& compiled, const Bindings& inputs) {
   Execution out;
-  Bindings known = inputs;
-  for (const CompiledRegion& region : compiled.regions) {
-    const Bindings bound = tableInputs(region.table, known);
-    stream::Inputs views;
-    for (const auto& [name, tensor] : bound) views[name] = viewOf(tensor);
-    TK_TRY(const stream::RunResult result, stream::run(region.graph, views));
+  const auto run = [&](const CompiledRegion& region, const stream::Inputs& reads) -> Result<stream::Storages> {
+    TK_TRY(stream::RunResult result, stream::run(region.graph, reads));
     out.tokens += result.tokens;
-    for (const Statement& statement : region.region.program.statements()) {
-      const TensorDecl& decl = region.region.program.tensor(statement.tensor);
-      const TensorId whole = compiled.program.findTensor(decl.name);
-      const Entries entries = entriesOf(result.outputs.at(decl.name), region.table.tensor(decl.name)->format,
-                                        compiled.program.shape(whole));
-      TK_TRY(Tensor tensor,
-             pack(entries, *compiled.program.tensor(whole).format, isFloat(decl.dtype) ? DType::f64 : decl.dtype));
-      known[decl.name] = tensor;
-      out.results[decl.name] = std::move(tensor);
-    }
-  }
+    return std::move(result.outputs);
+  };
+  TK_TRY(out.results, executeWith(compiled, inputs, run));
   return out;
 }
 

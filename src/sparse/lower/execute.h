@@ -2,6 +2,7 @@
 
 #include "sparse/lower/compile.h"
 #include "sparse/lower/inputs.h"
+#include "sparse/stream/run/data.h"
 
 namespace tokamak::sparse {
 
@@ -13,6 +14,11 @@ struct Execution {
 /// Runs the regions one after another on real data, without timing. `inputs` are in the formats that the program
 /// declares (`inDeclaredFormats`).
 Result<Execution> execute(const Compiled& compiled, const Bindings& inputs);
+
+/// Runs a region's graph on what it reads, in whatever way, and gives what it wrote.
+using RegionRunner = std::function<Result<stream::Storages>(const CompiledRegion& region, const stream::Inputs& reads)>;
+/// The regions one after another, each by `run`: every tensor that one wrote, in its format.
+Result<Bindings> executeWith(const Compiled& compiled, const Bindings& inputs, const RegionRunner& run);
 
 /// How far results are from the dense evaluation, relative to the largest value of each tensor (and of the inputs,
 /// where that is far larger: what is left when terms cancel is rounding).
@@ -29,5 +35,9 @@ std::vector<Comparison> compareWithDense(const Program& written, const Compiled&
 
 /// What a table reads, by the names it gives: the tensors `from` in the table's formats.
 Bindings tableInputs(const Table& table, const Bindings& from);
+/// One of those tensors: `from` is the program's tensor, which a range does not need.
+Tensor tableInput(const TableTensor& wanted, const Tensor* from);
+/// A tensor as graphs read it; it must outlive the view.
+stream::TensorView viewOf(const Tensor& tensor);
 
 }  // namespace tokamak::sparse

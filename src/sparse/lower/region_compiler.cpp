@@ -140,17 +140,19 @@ double RegionCompiler::shareOf(const Tensor& tensor) {
   return size > 0 ? std::min(1.0, static_cast<double>(tensor.stored()) / size) : 0;
 }
 
-/// Temps without a format are stored as they come: levels in the order of the loops, dense where everything was
-/// visited, and dense at the top so that rows can be found.
+Format storedFormat(const Table& table, const std::string& name, int rank) {
+  Format out = table.tensor(name)->format;
+  if (!out.levels.empty()) out.levels[0].kind = LevelKind::dense;
+  return out.isWellFormed() ? out : Format::dense(rank);
+}
+
 void RegionCompiler::keepFormats(const CompiledRegion& region) {
   for (const Statement& statement : region.region.program.statements()) {
     const std::string& name = region.region.program.tensor(statement.tensor).name;
     const TensorId id = program_.findTensor(name);
     if (declared_[id.index]) continue;
     TensorDecl& decl = program_.tensors()[id.index];
-    decl.format = region.table.tensor(name)->format;
-    if (!decl.format->levels.empty()) decl.format->levels[0].kind = LevelKind::dense;
-    if (!decl.format->isWellFormed()) decl.format = Format::dense(static_cast<int>(decl.dims.size()));
+    decl.format = storedFormat(region.table, name, static_cast<int>(decl.dims.size()));
   }
 }
 

@@ -43,6 +43,10 @@ class RegionCompiler {
   std::map<std::string, Known> known_;
 };
 
+/// How a temp without a format is stored by the region that computes it: as it comes, levels in the order of the loops,
+/// dense where everything was visited, and dense at the top so that rows can be found.
+Format storedFormat(const Table& table, const std::string& name, int rank);
+
 /// Regions chosen by estimate: each statement joins the region of a producer, or of a reader of the same input, where
 /// the two take fewer cycles together than one after the other.
 Result<std::vector<CompiledRegion>> fuseAutomatically(const Program& program, RegionCompiler& compiler);

@@ -42,13 +42,18 @@ class ScheduleParser {
         TK_RETURN_IF_ERROR(fuse(out, word));
       else if (cursor_.take("format"))
         TK_RETURN_IF_ERROR(format(out));
+      else if (cursor_.take("block"))
+        TK_RETURN_IF_ERROR(block(out));
       else if (cursor_.take("spill"))
         TK_RETURN_IF_ERROR(tensors(out.spill));
       else if (cursor_.take("algebra")) {
-        if (!cursor_.at("on") && !cursor_.at("off")) return cursor_.expected("on or off", "write algebra off");
-        out.algebra = cursor_.next().text == "on";
+        if (!cursor_.at("on") && !cursor_.at("off") && !cursor_.at("all"))
+          return cursor_.expected("on, off or all", "write algebra off");
+        const std::string_view how = cursor_.next().text;
+        out.algebra = how != "off";
+        out.algebraEverywhere = how == "all";
       } else
-        return cursor_.expected("fuse, format, spill, algebra or '}'",
+        return cursor_.expected("fuse, format, block, spill, algebra or '}'",
                                 "a schedule says what is fused: fuse {T, Y} { order i, k }");
     }
     return out;
@@ -123,6 +128,21 @@ class ScheduleParser {
     return Unit{};
   }
 
+  Result<> block(Schedule& out) {
+    TK_TRY(const Token name, tensor());
+    const TensorDecl& decl = program_.tensor(program_.findTensor(name.text));
+    std::vector<int64_t> sizes;
+    do {
+      TK_TRY(const int64_t size, cursor_.integer(1, "give a size for each axis: block A 16, 16"));
+      sizes.push_back(size);
+    } while (cursor_.take(","));
+    if (decl.role != Role::input || sizes.size() != decl.dims.size() || sizes.size() != 2)
+      return cursor_.fail("T0974", name, fmt::format("{} cannot be stored in blocks so", name.text),
+                          "block takes an input matrix and two sizes: block A 16, 16");
+    out.blocks.emplace_back(name.text, std::move(sizes));
+    return Unit{};
+  }
+
   Cursor& cursor_;
   const Program& program_;
 };
@@ -163,8 +183,11 @@ std::string print(const Schedule& schedule) {
     out += details.empty() ? "\n" : fmt::format(" {{ {} }}\n", fmt::join(details, "  "));
   }
   for (const auto& [tensor, format] : schedule.formats) out += fmt::format("  format {} {}\n", tensor, format.str());
+  for (const auto& [tensor, sizes] : schedule.blocks)
+    out += fmt::format("  block {} {}\n", tensor, fmt::join(sizes, ", "));
   if (!schedule.spill.empty()) out += fmt::format("  spill {}\n", fmt::join(schedule.spill, ", "));
   if (!schedule.algebra) out += "  algebra off\n";
+  if (schedule.algebraEverywhere) out += "  algebra all\n";
   return out + "}\n";
 }
 

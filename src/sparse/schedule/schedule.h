@@ -24,19 +24,23 @@ struct RegionSchedule {
 ///     fuse {T, Y} { order i, k, h  parallel i 4, k 2  iterate X }
 ///     fuse {Z}    { order i, j }
 ///     format T csr
+///     block A 16, 16
 ///     spill S
 ///     algebra off
 ///   }
 ///
 /// Statements that no `fuse` names are regions of their own; `fuse all` makes one region of everything, `fuse auto`
-/// lets the cost model choose.
+/// lets the cost model choose. `algebra all` rewrites the program before it is cut into regions, as `fuse auto` does;
+/// without it products are re-associated inside regions only.
 struct Schedule {
   std::string name;
   enum class Fuse : uint8_t { listed, all, automatic } fuse = Fuse::listed;
   std::vector<RegionSchedule> regions;  // with `fuse all`, at most one, without tensors
   std::vector<std::pair<std::string, Format>> formats;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> blocks;  // inputs that are stored in blocks of these sizes
   std::vector<std::string> spill;  // tensors that are stored and read back: their regions are cut there
   bool algebra = true;
+  bool algebraEverywhere = false;  // also across regions: temps may become something else for all of them
   Location location;
 };
 
