@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 CTEST = ctest --output-on-failure --progress -j $(JOBS)
 
-.PHONY: help setup build demo python test bench fuzz golden gpu-test gpu-bundle gpu-bench lint format asan tsan install clean
+.PHONY: help setup build demo python test bench sparse-study fuzz golden gpu-test gpu-bundle gpu-bench lint format asan tsan install clean
 
 help: ## this text
 	@echo "Tokamak: a tensor program goes in, a few fused kernels come out."
@@ -37,6 +37,9 @@ test: setup ## build and run every test
 bench: setup ## measure against a plain copy; writes build/bench.json
 	@scripts/build.sh release tokamak_bench
 	@build/release/bin/tokamak_bench --json build/bench.json $(BENCH_ARGS)
+
+sparse-study: build ## fusion granularity of sparse models by simulation; GRAPHS=DIR of real graphs; writes docs/sparse-study.md
+	@.venv/bin/python bench/sparse_study/study.py $(if $(GRAPHS),--graphs $(GRAPHS)) $(STUDY_ARGS)
 
 fuzz: setup ## fuzz the parser, the pipeline, torch programs and the vector math, for a bounded time
 	@scripts/build.sh fuzz fuzzers

@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(tokamak_folders support graph passes fusion kernel schedule codegen_llvm library runtime sparse sim
+set(tokamak_folders support graph passes fusion kernel schedule codegen_llvm library runtime sparse sim search
     driver)
 list(TRANSFORM tokamak_folders PREPEND tokamak_ OUTPUT_VARIABLE folder_targets)
 
@@ -29,7 +29,7 @@ file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/tokamak/*.c
 if(tool_sources)
   add_executable(tokamak ${tool_sources} bench/machine.cpp)
   target_include_directories(tokamak PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(tokamak PRIVATE tokamak_driver tokamak_sim CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
+  target_link_libraries(tokamak PRIVATE tokamak_driver tokamak_search tokamak_sim CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
   target_compile_definitions(tokamak PRIVATE TOKAMAK_VERSION="${PROJECT_VERSION}")
   install(TARGETS tokamak RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()

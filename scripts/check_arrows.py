@@ -25,6 +25,7 @@ ARROWS: dict[str, list[str]] = {
     "sparse": ["support", "sparse/stream"],
     "sparse/stream": ["support"],
     "sim": ["sparse/stream"],
+    "search": ["sparse", "sim"],
     "driver": ["passes", "schedule", "codegen/llvm", "codegen/cuda", "library", "runtime", "sparse", "sim"],
 }
 

@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "console.h"
+#include "search/check.h"
 #include "sparse/io/io.h"
 #include "sparse/lower/execute.h"
 #include "sparse/lower/explain.h"
@@ -34,7 +35,8 @@ constexpr double kAffordable = 3e8;
 
 struct Options {
   SparseArguments program;
-  std::string emit = "table", output, outputFolder;
+  std::string emit = "table", output, outputFolder, profile = "comal";
+  double mostTokens = 1e300;
   bool json = false, check = false, noCheck = false, brief = false;
 };
 
@@ -166,9 +168,50 @@ Result<Outcome> runRun(const Options& options) {
   return close ? Outcome::done : Outcome::differs;
 }
 
+nlohmann::ordered_json checkJson(const std::vector<search::RegionCheck>& checks, sim::Profile profile) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const search::RegionCheck& check : checks) {
+    const Estimate& c = check.counted;
+    const double cycles = profile == sim::Profile::comal ? c.cycles : c.cyclesWithMemory;
+    out.push_back({{"region", check.region},
+                   {"counted",
+                    {{"operations", c.operations},
+                     {"bytes", c.bytesRead + c.bytesWritten},
+                     {"cycles", cycles},
+                     {"workspace", c.workspace},
+                     {"tokens", c.tokens}}},
+                   {"simulated", nullptr}});
+    if (!check.simulated) continue;
+    const search::Measurement& m = *check.simulated;
+    out.back()["simulated"] = {{"operations", m.operations}, {"bytes", m.bytes()}, {"cycles", m.cycles},
+                               {"workspace", m.workspace},   {"tokens", m.tokens}, {"seconds", m.seconds}};
+  }
+  return out;
+}
+
+/// The cost model against simulation.
+Result<Outcome> runCheck(const Options& options, const SparseProgram& program, const Compiled& compiled) {
+  if (!program.hasData)
+    return Diagnostic{"T0932",
+                      {options.program.file, 0, 0},
+                      "there is nothing to simulate without data",
+                      "give --data DIR, or --random SEED with --dims"};
+  const auto profile = fromName<sim::Profile>(options.profile);
+  if (!profile || *profile == sim::Profile::hw)
+    return Diagnostic{
+        "T0801", {}, fmt::format("costs are not checked under {}", options.profile), "use comal or comal-hbm"};
+  sim::Options simulation;
+  simulation.profile = *profile;
+  TK_TRY(const std::vector<search::RegionCheck> checks,
+         search::checkCosts(compiled, program.inputs, simulation, options.mostTokens));
+  say(options.json ? checkJson(checks, *profile).dump(2) + "\n" : search::checkTable(checks, *profile));
+  return Outcome::done;
+}
+
 Result<Outcome> runExplain(const Options& options) {
   TK_TRY(const SparseProgram program, loadSparse(options.program));
   TK_TRY(const Timed timed, compileTimed(program));
+  if (options.check) return runCheck(options, program, timed.compiled);
   if (options.json)
     say(explainJson(timed.compiled).dump(2) + "\n");
   else
@@ -200,6 +243,11 @@ Command addSparse(CLI::App& parent) {
   options->program.addTo(*explainApp);
   explainApp->add_flag("--brief", options->brief, "Only the fused tables and estimates");
   explainApp->add_flag("--json", options->json, "Print JSON, without tables");
+  explainApp->add_flag("--check", options->check, "Count the costs on the data and compare them with simulation");
+  explainApp->add_option("--limit", options->mostTokens, "With --check: only count regions with more tokens than this")
+      ->type_name("TOKENS");
+  explainApp->add_option("--profile", options->profile, "Timing to compare with: comal or comal-hbm")
+      ->type_name("NAME");
   return {app, [=]() -> Result<Outcome> {
             if (compileApp->parsed()) return runCompile(*options);
             return runApp->parsed() ? runRun(*options) : runExplain(*options);

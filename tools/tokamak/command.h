@@ -30,5 +30,6 @@ Command addBench(CLI::App& parent);
 Command addCache(CLI::App& parent);
 Command addSparse(CLI::App& parent);
 Command addSim(CLI::App& parent);
+Command addSweep(CLI::App& parent);
 
 }  // namespace tokamak::tool

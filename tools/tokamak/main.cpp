@@ -67,8 +67,8 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("tokamak ") + TOKAMAK_VERSION);
   app.footer(kFooter);
-  const std::vector<Command> commands = {addRun(app),   addExplain(app), addOpt(app),    addBench(app),
-                                         addCache(app), addRepro(app),   addSparse(app), addSim(app)};
+  const std::vector<Command> commands = {addRun(app),   addExplain(app), addOpt(app), addBench(app), addCache(app),
+                                         addRepro(app), addSparse(app),  addSim(app), addSweep(app)};
   try {
     app.parse(argc, argv);
     return afterFlush(runCommand(commands, json));

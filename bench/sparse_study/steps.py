@@ -1,0 +1,212 @@
+"""The measurements of the study, each a call of the command line whose answer is kept: an interrupted study goes on."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from graphs import GRAPHS, bigbird_mask, prepare
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXAMPLES = ROOT / "examples" / "sparse"
+LIMIT = 3e9  # tokens of a region beyond which it is counted, not simulated
+
+
+class Study:
+    """Calls, their answers, and the data that they need."""
+
+    def __init__(self, folder: Path, source: Path | None, limit: float = LIMIT) -> None:
+        self.folder, self.source, self.limit = folder, source, limit
+        self.tokamak = os.environ.get("TOKAMAK", str(ROOT / "build" / "bin" / "tokamak"))
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file = folder / "answers.json"
+        self.answers: dict[str, dict] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.real: dict[str, bool] = {}
+
+    def call(self, what: str, *arguments: object) -> dict:
+        """One call of the command line with --json; `what` is its name in the answers and for the progress line."""
+        words = [str(word) for word in arguments]
+        key = " ".join([what, *(word.replace(str(ROOT), "").replace(str(self.folder), "") for word in words)])
+        if key in self.answers:
+            return self.answers[key]
+        print(f"study: {what}", end="", flush=True, file=sys.stderr)
+        start = time.monotonic()
+        done = subprocess.run([self.tokamak, *words, "--json"], capture_output=True, text=True, check=False)
+        seconds = time.monotonic() - start
+        print(f" {seconds:.1f} s", file=sys.stderr)
+        answer: dict = {"seconds": seconds}
+        if done.returncode == 0:
+            answer["answer"] = json.loads(done.stdout)
+        else:
+            answer["refused"] = done.stderr.strip().splitlines()[0] if done.stderr.strip() else "ended"
+        self.answers[key] = answer
+        partial = self.file.with_suffix(".partial")
+        partial.write_text(json.dumps(self.answers, indent=1))
+        partial.replace(self.file)
+        return answer
+
+    def graph(self, name: str) -> Path:
+        folder = self.folder / "data" / name
+        marker = folder / "real"
+        if not marker.exists():
+            real = prepare(GRAPHS[name], self.source, folder)
+            marker.write_text("yes" if real else "no")
+        self.real[name] = marker.read_text() == "yes"
+        return folder
+
+    def model(self, name: str, changes: dict[str, str] | None = None) -> Path:
+        """An example, or a copy of it with pieces of its text replaced."""
+        if not changes:
+            return EXAMPLES / f"{name}.ein"
+        text = (EXAMPLES / f"{name}.ein").read_text()
+        for old, new in changes.items():
+            if not re.search(old, text):
+                raise ValueError(f"{name}.ein has no {old}")
+            text = re.sub(old, new, text)
+        tag = re.sub(r"\W+", "_", "_".join(changes.values())).strip("_").lower()
+        path = self.folder / "models" / f"{name}_{tag}.ein"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def costs(self, what: str, program: Path, schedule: object, *arguments: object) -> dict | None:
+        """Totals of a schedule: counted, and simulated where every region is within the limit."""
+        found = self.call(
+            what, "sparse", "explain", program, "--check", "--schedule", schedule, "--limit", self.limit, *arguments
+        )
+        if "refused" in found:
+            return {"refused": found["refused"]}
+        regions = found["answer"]
+        out = {"counted": {}, "simulated": None, "seconds": found["seconds"], "regions": len(regions)}
+        for metric in ["operations", "bytes", "cycles", "tokens"]:
+            out["counted"][metric] = sum(r["counted"][metric] for r in regions)
+        if all(r["simulated"] for r in regions):
+            out["simulated"] = {m: sum(r["simulated"][m] for r in regions) for m in ["operations", "bytes", "cycles"]}
+        out["best"] = {  # simulated where it was, else counted
+            m: sum((r["simulated"] or r["counted"])[m] for r in regions) for m in ["operations", "bytes", "cycles"]
+        }
+        return out
+
+    def sweep(self, what: str, program: Path, *arguments: object) -> dict:
+        tag = re.sub(r"\W+", "_", what)
+        return self.call(
+            what,
+            "sweep",
+            program,
+            "--database",
+            self.folder / f"{tag}.db",
+            "-o",
+            self.folder / f"{tag}.schedule",
+            *arguments,
+        )
+
+
+GNNS = ["gcn", "graphsage"]
+LEVELS = ["unfused", "layers", "full"]
+
+
+def gnn_program(study: Study, model: str, graph: str) -> Path:
+    """Features that are stored dense are declared so; the number of classes is the data's."""
+    changes = {}
+    if not GRAPHS[graph].features:
+        changes[r"input X\[N, F\]: csr"] = "input X[N, F]"
+    if GRAPHS[graph].classes != 7:
+        changes[r"C = 7"] = f"C = {GRAPHS[graph].classes}"
+    return study.model(model, changes)
+
+
+def gnn_arguments(study: Study, graph: str) -> list[object]:
+    data = ["--data", study.graph(graph), "--random", 0]
+    return data if GRAPHS[graph].features else [*data, "--dims", f"F={GRAPHS[graph].width}"]
+
+
+def granularity(study: Study, graphs: list[str]) -> dict:
+    out: dict = {}
+    for graph in graphs:
+        for model in GNNS:
+            program, arguments = gnn_program(study, model, graph), gnn_arguments(study, graph)
+            row = {s: study.costs(f"{model} {graph} {s}", program, s, *arguments) for s in LEVELS}
+            if GRAPHS[graph].nodes < 10000:
+                row["search"] = study.sweep(f"{model} {graph} search", program, *arguments, "--algebra", "on")
+            out[f"{model} {graph}"] = row
+    return out
+
+
+def autoencoder(study: Study) -> dict:
+    program, sizes = study.model("autoencoder"), ["--random", 0, "--density", 0.1, "--dims", "B=128,D=784,H=256"]
+    row = {s: study.costs(f"autoencoder {s}", program, s, *sizes) for s in LEVELS}
+    row["search"] = study.sweep("autoencoder search", program, *sizes, "--algebra", "on")
+    return row
+
+
+def attention(study: Study, tokens: int, heads: int, block: int, random_blocks: int) -> tuple[Path, list[object]]:
+    data = study.folder / "data" / f"bigbird_{tokens}_{block}"
+    if not (data / "M.npz").exists():
+        bigbird_mask(tokens, block, random_blocks, data)
+    return study.model("attention"), ["--data", data, "--random", 0, "--dims", f"H={heads},E=64"]
+
+
+def transformer(study: Study) -> dict:
+    out: dict = {}
+    program, arguments = attention(study, 128, 4, 16, 2)
+    row = {s: study.costs(f"attention 128 {s}", program, s, *arguments) for s in ["unfused", "layers", "full"]}
+    row["search"] = study.sweep("attention 128 search", program, *arguments, "--algebra", "on")
+    out["attention, 4 heads, 128 tokens, block 16"] = row
+    for block in [16, 32, 64]:
+        data = study.folder / "data" / f"bigbird_1024_{block}"
+        if not (data / "M.npz").exists():
+            bigbird_mask(1024, block, 3, data)
+        arguments = ["--data", data, "--random", 0]
+        out[f"GPT-3 small decoder, block {block}"] = {
+            s: study.costs(f"bigbird {block} {s}", study.model("bigbird"), s, *arguments) for s in LEVELS
+        }
+    return out
+
+
+def schedule_file(study: Study, name: str, text: str) -> Path:
+    path = study.folder / "schedules" / f"{name}.schedule"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"schedule {name} {{\n{text}\n}}\n")
+    return path
+
+
+def parallel(study: Study) -> dict:
+    """Attention as one region: lanes along heads, rows, or both."""
+    program, arguments = attention(study, 128, 4, 16, 2)
+    out: dict = {}
+    for where in ["h", "s", "h, s"]:
+        for lanes in [1, 2, 4, 8, 16]:
+            if where != "s" and lanes > 4:
+                continue
+            asked = ", ".join(f"{v} {lanes}" for v in where.split(", "))
+            path = schedule_file(
+                study,
+                f"lanes_{where.replace(', ', '')}_{lanes}",
+                f"  fuse all {{ parallel {asked} }}" if lanes > 1 else "  fuse all",
+            )
+            out[f"{where} x {lanes}"] = study.costs(f"attention lanes {where} {lanes}", program, path, *arguments)
+    return out
+
+
+def blocks(study: Study) -> dict:
+    """The mask's pattern by element and in blocks: the same pairs, other streams."""
+    program, arguments = attention(study, 128, 4, 16, 2)
+    out = {"by element": study.costs("attention by element", program, "full", *arguments)}
+    for size in [4, 8, 16]:
+        blocked = study.model("attention", {r"input M\[S, S\]: csr": f"input M[S, S]: bcsr({size}, {size})"})
+        out[f"blocks of {size}"] = study.costs(f"attention blocks {size}", blocked, "full", *arguments)
+    return out
+
+
+def orders(study: Study) -> dict:
+    program = study.model("spmm_orders", {r"B\[K, M\]": "B[K, M]"})
+    data = study.folder / "data" / "orders"
+    data.mkdir(exist_ok=True)
+    cora = study.graph("cora")
+    for source, name in [("A", "A"), ("X", "B")]:
+        (data / f"{name}.npz").write_bytes((cora / f"{source}.npz").read_bytes())
+    names = ["inner", "inner_t", "rows", "columns", "outer", "outer_t"]
+    return {s: study.costs(f"order {s}", program, s, "--data", data) for s in names}

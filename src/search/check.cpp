@@ -1,0 +1,96 @@
+#include "search/check.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "sparse/cost/count.h"
+#include "sparse/lower/execute.h"
+
+namespace tokamak::search {
+
+using namespace tokamak::sparse;
+
+namespace {
+
+double cyclesOf(const Estimate& estimate, sim::Profile profile) {
+  return profile == sim::Profile::comal ? estimate.cycles : estimate.cyclesWithMemory;
+}
+
+std::string line(const std::string& name, const Estimate& c, const std::optional<Measurement>& simulated,
+                 sim::Profile profile) {
+  if (!simulated)
+    return fmt::format("{:<24} | {:>11.4g} {:>19} | {:>11.4g} {:>19} | {:>11.4g} {:>19} | {:>8.0f}\n", name,
+                       c.operations, "", c.bytesRead + c.bytesWritten, "", cyclesOf(c, profile), "", c.workspace);
+  const Measurement& s = *simulated;
+  const auto cell = [](double counted, double simulated) {
+    return fmt::format(" | {:>11.4g} {:>11.4g} {:>6.1f}%", counted, simulated, 100 * errorOf(counted, simulated));
+  };
+  return fmt::format("{:<24}{}{}{} | {:>8.0f} {:>8.0f}\n", name, cell(c.operations, s.operations),
+                     cell(c.bytesRead + c.bytesWritten, s.bytes()), cell(cyclesOf(c, profile), s.cycles), c.workspace,
+                     s.workspace);
+}
+
+}  // namespace
+
+Result<std::vector<RegionCheck>> checkCosts(const Compiled& compiled, const Bindings& inputs,
+                                            const sim::Options& options, double mostTokens) {
+  Bindings tensors = inputs;
+  if (compiled.regions.size() > 1) {  // what they hand on
+    Schedule each = unfused();
+    each.algebra = false;
+    TK_TRY(const Compiled alone, compile(compiled.program, each, &inputs));
+    TK_TRY(Execution execution, execute(alone, inputs));
+    for (auto& [name, tensor] : execution.results) tensors[name] = std::move(tensor);
+  }
+  const Data data(std::move(tensors));
+  std::vector<RegionCheck> out;
+  for (const CompiledRegion& region : compiled.regions) {
+    RegionCheck check{region.table.name, {}, {}, 0};
+    std::vector<std::shared_ptr<const Tensor>> keep;
+    const stream::Inputs reads = data.views(region.table, keep);
+    const auto start = std::chrono::steady_clock::now();
+    check.counted = count(region.table, [&](const TableTensor& t) { return data.tensor(t).get(); });
+    check.countSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (check.counted.tokens <= mostTokens) {
+      TK_TRY(const sim::Report report, sim::simulate(region.graph, reads, options));
+      check.simulated = measurementOf(report);
+    }
+    out.push_back(std::move(check));
+  }
+  return out;
+}
+
+double errorOf(double counted, double simulated) {
+  if (counted == simulated) return 0;
+  return simulated == 0 ? INFINITY : std::fabs(counted - simulated) / simulated;
+}
+
+std::string checkTable(const std::vector<RegionCheck>& checks, sim::Profile profile) {
+  std::string out = fmt::format("{:<24} | {:^31} | {:^31} | {:^31} | {:^17}\n{:<24}", "cost model and simulation",
+                                "operations", "bytes", "cycles", "workspace", "");
+  for (int i = 0; i < 3; ++i) out += fmt::format(" | {:>11} {:>11} {:>7}", "counted", "simulated", "error");
+  out += fmt::format(" | {:>8} {:>8}\n", "counted", "simulat.");
+  Estimate counted;
+  Measurement simulated;
+  double seconds = 0;
+  bool all = true;
+  for (const RegionCheck& check : checks) {
+    out += line(check.region, check.counted, check.simulated, profile);
+    counted += check.counted;
+    seconds += check.countSeconds;
+    all = all && check.simulated;
+    if (!check.simulated) continue;
+    simulated.operations += check.simulated->operations;
+    simulated.bytesRead += check.simulated->bytesRead;
+    simulated.bytesWritten += check.simulated->bytesWritten;
+    simulated.cycles += check.simulated->cycles;
+    simulated.seconds += check.simulated->seconds;
+    simulated.workspace = std::max(simulated.workspace, check.simulated->workspace);
+  }
+  if (checks.size() > 1) out += line("all", counted, all ? std::optional(simulated) : std::nullopt, profile);
+  return out + fmt::format("counted in {:.4f} s, simulated in {:.3f} s\n", seconds, simulated.seconds);
+}
+
+}  // namespace tokamak::search

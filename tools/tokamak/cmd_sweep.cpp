@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "command.h"
+#include "console.h"
+#include "search/store.h"
+#include "sweep_cluster.h"
+#include "sweep_report.h"
+
+namespace tokamak::tool {
+
+namespace {
+
+using namespace tokamak::search;
+
+constexpr const char* kFooter = R"(Examples:
+  tokamak sweep examples/sparse/gcn.ein --random 0 --dims N=200,F=50
+  tokamak sweep gcn.ein --data cora -o gcn.best                 single lanes, the timing of comal
+  tokamak sparse run gcn.ein --data cora --schedule gcn.best    what was found, run
+  tokamak sweep gcn.ein --data cora --parallel 1,4,16 --max-area 200 --profile hw --config rda
+  tokamak sweep gcn.ein --data cora --scheduler tcp://host:8786 on a Dask cluster
+What was simulated is kept in the database (FILE.sweep.db unless told): the same command goes on where it was ended.)";
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// While it lives, Ctrl-C is noted and does not end the process.
+class OnInterrupt {
+ public:
+  OnInterrupt() : before_(std::signal(SIGINT, [](int) { interrupted = 1; })) {}
+  ~OnInterrupt() { std::signal(SIGINT, before_); }
+  OnInterrupt(const OnInterrupt&) = delete;
+  OnInterrupt& operator=(const OnInterrupt&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+std::string databaseOf(const SweepOptions& options) {
+  if (!options.database.empty()) return options.database;
+  const std::string stem = std::filesystem::path(options.program.file).stem().string();
+  return (stem.empty() || stem == "-" ? "program" : stem) + ".sweep.db";
+}
+
+/// Programs that mean the same: products re-associated or as written, blocked inputs in blocks of other sizes.
+Result<std::vector<Model>> variants(const SweepOptions& options, const SparseProgram& program) {
+  std::vector<sparse::Schedule> wishes = {wholeProgram(true), wholeProgram(false)};
+  if (options.algebra == "on") wishes = {wholeProgram(true)};
+  if (options.algebra == "off") wishes = {wholeProgram(false)};
+  const size_t plain = wishes.size();
+  for (const sparse::TensorDecl& decl : program.program.tensors()) {
+    if (decl.role != sparse::Role::input || decl.dims.size() != 2 || !decl.format || decl.format->isDense()) continue;
+    for (const int64_t size : options.blocks)
+      for (size_t w = 0; w < plain; ++w) {
+        wishes.push_back(wishes[w]);
+        wishes.back().blocks = {{decl.name, {size, size}}};
+      }
+  }
+  std::vector<Model> out;
+  for (const sparse::Schedule& wish : wishes) {
+    Result<Model> model = prepare(program.program, program.inputs, wish);
+    if (!model && wish.blocks.empty()) return model.error();
+    // A pattern, or sizes that do not divide: not a variant. Nor is algebra that changes nothing.
+    const bool again = model && !wish.algebra && options.algebra == "both" &&
+                       std::any_of(out.begin(), out.end(),
+                                   [&](const Model& m) { return m.base.blocks == wish.blocks && !m.base.algebra; });
+    if (model && !again) out.push_back(std::move(*model));
+  }
+  return out;
+}
+
+Result<sim::Options> simulationOf(const SweepOptions& options) {
+  const auto profile = fromName<sim::Profile>(options.profile);
+  if (!profile)
+    return Diagnostic{
+        "T0801", {}, fmt::format("there is no profile {}", options.profile), "use comal, comal-hbm or hw"};
+  sim::Options out{.profile = *profile};
+  if (options.config.empty()) return out;
+  if (*profile != sim::Profile::hw) return Diagnostic{"T0801", {}, "--config is of the hw profile", "add --profile hw"};
+  if (!std::filesystem::exists(options.config)) {
+    TK_TRY(out.machine, sim::hwPreset(options.config));
+    return out;
+  }
+  TK_TRY(const std::string text, readFile(options.config));
+  TK_TRY(out.machine, sim::parseHwConfig(text, options.config));
+  return out;
+}
+
+Result<Outcome> runSweep(SweepOptions& options) {
+  TK_TRY(options.search.simulation, simulationOf(options));
+  if (!options.scheduler.empty()) return runOnCluster(options);
+  TK_TRY(const SparseProgram program, loadSparse(options.program));
+  if (!program.hasData)
+    return Diagnostic{"T0932",
+                      {options.program.file, 0, 0},
+                      "the program has no data",
+                      "give --data DIR, or --random SEED with --dims"};
+  const std::string machine =
+      options.profile == "hw" ? sim::printHwConfig(options.search.simulation.machine) : std::string();
+  TK_TRY(const std::unique_ptr<Store> store, Store::open(databaseOf(options), options.profile, machine));
+  const OnInterrupt guard;
+  Progress progress("exploring");
+  TK_TRY(std::vector<Model> models, variants(options, program));
+  std::vector<Searched> found;
+  for (Model& model : models) {
+    TK_TRY(Space space, Space::explore(model.program, *model.data, options.space));
+    found.push_back({std::move(model), std::move(space), {}});
+  }
+  if (options.worker) return simulateForOthers(options, found);
+  if (options.accept) return acceptFromOthers(found, *store);
+  options.search.deferred = options.next;
+  options.search.progress = [&](size_t simulated, size_t allowed) {
+    progress.update(fmt::format("searching: {} choices simulated, {} allowed", simulated, allowed));
+    return interrupted == 0;
+  };
+  for (Searched& one : found) {
+    TK_TRY(one.outcome, search::search(one.space, *one.model.data, options.search, *store));
+    if (interrupted) break;
+  }
+  if (options.next) return listMissing(found);
+  return reportSweep(options, program, found, databaseOf(options), interrupted != 0);
+}
+
+}  // namespace
+
+Command addSweep(CLI::App& parent) {
+  auto options = std::make_shared<SweepOptions>();
+  CLI::App* app = parent.add_subcommand("sweep", "Search for the best schedule of a sparse program by simulation");
+  app->footer(kFooter);
+  options->program.addTo(*app);
+  options->search.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  app->add_option("--profile", options->profile, "Timing: comal, comal-hbm or hw")->capture_default_str();
+  app->add_option("--config", options->config, "Machine of hw: a preset or a file")->type_name("NAME|FILE");
+  app->add_option("-o", options->output, "Write the best schedule to this file")->type_name("FILE");
+  app->add_option("--database", options->database, "SQLite file that keeps what was simulated")->type_name("FILE");
+  app->add_option("--parallel", options->space.lanes, "Numbers of lanes to try")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
+  app->add_option("--levels", options->space.parallelLevels, "Variables that may run in lanes at once")
+      ->check(CLI::Range(1, 3));
+  app->add_option("--blocks", options->blocks, "Also store sparse inputs in square blocks of these sizes")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  app->add_option("--algebra", options->algebra, "Products re-associated (on), as written (off), or both")
+      ->check(CLI::IsMember({"on", "off", "both"}))
+      ->capture_default_str();
+  app->add_option("--orders", options->space.ordersPerRegion, "Orders of loops a region, at most")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app->add_flag("--all-orders", options->space.allOrders, "Also orders that only a permuted copy of an input allows");
+  app->add_flag("!--no-iterate", options->space.iterate, "Do not try to walk operands that can be located");
+  app->add_option("--max-area", options->space.mostBlocks, "Blocks of a region's graph, at most")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--max-workspace", options->space.mostWorkspace, "Entries of a region's accumulators, at most")
+      ->check(CLI::PositiveNumber);
+  app->add_option("--share", options->search.share, "Share of the choices that may be simulated")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app->add_flag("--exhaustive", options->search.exhaustive, "Simulate every choice that might matter");
+  app->add_option("--threads", options->search.threads, "Simulations at a time")->check(CLI::Range(1, 1024));
+  app->add_option("--scheduler", options->scheduler, "Simulate on a Dask cluster")->type_name("ADDRESS");
+  app->add_flag("--json", options->json, "One JSON object");
+  app->add_flag("--next", options->next, "List what is to be simulated next, for a cluster")->group("");
+  app->add_flag("--worker", options->worker, "Simulate the choices named on standard input")->group("");
+  app->add_flag("--accept", options->accept, "Keep the measurements given on standard input")->group("");
+  return {app, [options] { return runSweep(*options); }};
+}
+
+}  // namespace tokamak::tool
