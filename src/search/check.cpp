@@ -32,18 +32,58 @@ std::string line(const std::string& name, const Estimate& c, const std::optional
                      s.workspace);
 }
 
+Tensor zeros(const std::vector<int64_t>& shape, const Format& format) {
+  Tensor out{DType::f64, shape, format, {}, {}};
+  int64_t count = 1;
+  for (const Level& level : format.levels) {
+    out.levels.push_back({level.sizeFor(shape[static_cast<size_t>(level.axis)]), {}, {}});
+    count *= out.levels.back().size;
+  }
+  out.values.assign(static_cast<size_t>(count), 0.0);
+  return out;
+}
+
+/// What a region stores, if that is everything.
+std::optional<Bindings> wholeResults(const Program& program, const CompiledRegion& region, const Bindings& tensors) {
+  std::map<std::string, Tensor> reads;
+  for (const TableTensor& t : region.table.tensors)
+    if (t.source != TableSource::result)
+      reads[t.name] = tableInput(t, t.source == TableSource::range ? nullptr : &tensors.find(t.of)->second);
+  std::map<std::string, double> written;
+  count(region.table, [&](const TableTensor& t) { return &reads.at(t.name); }, &written);
+  Bindings out;
+  for (const auto& [name, values] : written) {
+    const TensorId id = program.findTensor(name);
+    Tensor all = zeros(program.shape(id), Format::dense(static_cast<int>(program.shape(id).size())));
+    if (values < static_cast<double>(all.stored())) return std::nullopt;
+    out[name] = convert(all, *program.tensor(id).format, Keep::stored);
+  }
+  return out;
+}
+
+/// What regions hand on to each other. Costs go by what is stored, not by values, so what is stored as a whole need not
+/// be computed.
+Result<> addTemps(const Compiled& compiled, Bindings& tensors) {
+  Schedule each = unfused();
+  each.algebra = false;
+  TK_TRY(const Compiled alone, compile(compiled.program, each, &tensors));
+  for (const CompiledRegion& region : alone.regions) {
+    std::optional<Bindings> results = wholeResults(alone.program, region, tensors);
+    if (!results) {
+      TK_TRY(Execution execution, execute({.program = alone.program, .regions = {region}}, tensors));
+      results = std::move(execution.results);
+    }
+    for (auto& [name, tensor] : *results) tensors[name] = std::move(tensor);
+  }
+  return Unit{};
+}
+
 }  // namespace
 
 Result<std::vector<RegionCheck>> checkCosts(const Compiled& compiled, const Bindings& inputs,
                                             const sim::Options& options, double mostTokens) {
   Bindings tensors = inputs;
-  if (compiled.regions.size() > 1) {  // what they hand on
-    Schedule each = unfused();
-    each.algebra = false;
-    TK_TRY(const Compiled alone, compile(compiled.program, each, &inputs));
-    TK_TRY(Execution execution, execute(alone, inputs));
-    for (auto& [name, tensor] : execution.results) tensors[name] = std::move(tensor);
-  }
+  if (compiled.regions.size() > 1) TK_RETURN_IF_ERROR(addTemps(compiled, tensors));
   const Data data(std::move(tensors));
   std::vector<RegionCheck> out;
   for (const CompiledRegion& region : compiled.regions) {

@@ -16,7 +16,7 @@ struct RegionCheck {
 };
 
 /// Counts each region of a compiled program on the structure of the data, and simulates those that are expected to put
-/// at most `mostTokens` tokens. What regions hand on to each other is computed once, without timing.
+/// at most `mostTokens` tokens. What regions hand on to each other is made first, without timing: values do not matter.
 Result<std::vector<RegionCheck>> checkCosts(const sparse::Compiled& compiled, const sparse::Bindings& inputs,
                                             const sim::Options& options, double mostTokens = 1e300);
 

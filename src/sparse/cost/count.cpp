@@ -33,6 +33,7 @@ class Counter {
     total_.cyclesWithMemory = timeline_.cyclesWithMemory();
     return total_;
   }
+  const std::map<std::string, double>& written() const { return written_; }
 
  private:
   const Flow& at(const Port& port) const { return flows_[port.cell.index][static_cast<size_t>(port.index)]; }
@@ -54,7 +55,7 @@ class Counter {
       case CellKind::drop: return {in(cell, 0), in(cell, 1)};
       case CellKind::fork: return forked(cell);
       case CellKind::join: return {joined(cell)};
-      case CellKind::write: written(cell); return {};
+      case CellKind::write: store(cell); return {};
     }
     return {};
   }
@@ -145,12 +146,18 @@ class Counter {
     return elements;
   }
 
-  /// Two tensors that store the same entries, as a mask and what was computed under it do.
-  static bool walkTheSame(const Flow& a, const Flow& b, int row) {
-    if (!a.level || !b.level || a.row != row || b.row != row || a.level->crd.empty()) return false;
-    if (a.level == b.level) return a.positions == b.positions;
-    return a.level->pos == b.level->pos && a.level->crd == b.level->crd && a.positions && b.positions &&
-           *a.positions == *b.positions;
+  /// Two tensors that store the same entries, as a mask and what was computed under it do; one of them perhaps once for
+  /// each head.
+  static bool walkTheSame(const Flow& a, const Flow& b) {
+    if (!a.level || !b.level || a.row != b.row || std::fabs(a.elements() - b.elements()) > 1e-6 * a.elements())
+      return false;
+    if (a.level == b.level) return true;
+    const std::vector<int32_t>& small = a.level->crd.size() < b.level->crd.size() ? a.level->crd : b.level->crd;
+    const std::vector<int32_t>& large = a.level->crd.size() < b.level->crd.size() ? b.level->crd : a.level->crd;
+    if (small.empty() || large.size() % small.size() != 0) return false;
+    for (size_t at = 0; at < large.size(); at += small.size())
+      if (!std::equal(small.begin(), small.end(), large.begin() + static_cast<int64_t>(at))) return false;
+    return true;
   }
 
   std::vector<Flow> merged(const Cell& cell) {
@@ -158,10 +165,15 @@ class Counter {
     for (size_t i = 0; i < cell.inputs.size(); i += 2) {
       bool repeated = false;
       for (size_t j = 0; j < i; j += 2)
-        repeated |= cell.inputs[j] == cell.inputs[i] || walkTheSame(in(cell, j + 1), in(cell, i + 1), cell.row);
+        repeated |= cell.inputs[j] == cell.inputs[i] || walkTheSame(in(cell, j + 1), in(cell, i + 1));
       operands.push_back({&in(cell, i), &in(cell, i + 1), repeated});
     }
-    Merged result = mergeFlows(cell.kind, operands, rowSizes_[static_cast<size_t>(cell.row)], cell.row);
+    // Streams that folds over several variables share stand at the row of one of them.
+    int row = -1;
+    for (const MergeOperand& o : operands) row = std::max(row, o.payload->level ? o.payload->row : -1);
+    double size = rowSizes_[static_cast<size_t>(cell.row)];
+    for (const MergeOperand& o : operands) size = std::max(size, o.coordinates->extent);
+    Merged result = mergeFlows(cell.kind, operands, size, row);
     work_.steps = result.steps;
     result.payloads.insert(result.payloads.begin(), std::move(result.coordinates));
     return std::move(result.payloads);
@@ -274,13 +286,15 @@ class Counter {
     return out;
   }
 
-  void written(const Cell& cell) {
+  void store(const Cell& cell) {
     const Flow& what = in(cell, 0);
     const bool values = static_cast<size_t>(cell.level) == table_.tensor(cell.tensor)->sizes.size();
     total_.bytesWritten += kWord * (values ? what.elements() : what.tokens() + 1);
     work_.valuesWritten = values ? what.elements() : 0;
     work_.coordinatesWritten = values ? 0 : what.tokens();
-    if (values) work_.steps = what.elements() + 1;
+    if (!values) return;
+    work_.steps = what.elements() + 1;
+    written_[cell.tensor] = what.elements();
   }
 
   const Table& table_;
@@ -291,10 +305,16 @@ class Counter {
   BlockWork work_;
   FiberSizes sizes_;  // that work_ points to
   Estimate total_;
+  std::map<std::string, double> written_;
 };
 
 }  // namespace
 
-Estimate count(const Table& table, const TensorOf& tensorOf) { return Counter(table, tensorOf).run(); }
+Estimate count(const Table& table, const TensorOf& tensorOf, std::map<std::string, double>* written) {
+  Counter counter(table, tensorOf);
+  const Estimate out = counter.run();
+  if (written) *written = counter.written();
+  return out;
+}
 
 }  // namespace tokamak::sparse

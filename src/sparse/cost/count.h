@@ -17,6 +17,7 @@ using TensorOf = std::function<const Tensor*(const TableTensor& tensor)>;
 /// Operations are values computed or folded, bytes four for each position, coordinate and value touched, as the
 /// simulator counts them. `cycles` follows the first and the last token through the graph, each block as busy as its
 /// tokens keep it under the rules of `comal`; `cyclesWithMemory` under those of `comal-hbm`.
-Estimate count(const Table& table, const TensorOf& tensorOf);
+/// `written`: values stored, by result.
+Estimate count(const Table& table, const TensorOf& tensorOf, std::map<std::string, double>* written = nullptr);
 
 }  // namespace tokamak::sparse
