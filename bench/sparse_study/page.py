@@ -105,6 +105,15 @@ def plain_table(title: str, cells: dict) -> str:
     )
 
 
+def blocks_table(found: dict) -> str:
+    rows = []
+    for name, cell in found.items():
+        answer = cell.get("answer")
+        regions = " ".join("{" + ", ".join(r["fused"]) + "}" for r in answer["regions"]) if answer else "cannot run"
+        rows.append([name, number(answer["cycles"]) if answer else "", regions])
+    return table(["attention, the search's choice", "cycles", "regions"], rows)
+
+
 def errors_table(groups: list[dict]) -> str:
     """The cost model against simulation, over everything that was simulated."""
     errors: dict[str, list[float]] = {"operations": [], "bytes": [], "cycles": []}
@@ -171,6 +180,19 @@ def picture(rows: dict) -> str:
     return "\n".join(out) + "</svg>\n"
 
 
+def exhaustive_table(found: dict) -> str:
+    rows = []
+    for name, row in found.items():
+        if "answer" not in row["search"] or "answer" not in row["exhaustive"]:
+            continue
+        quick, whole = row["search"]["answer"], row["exhaustive"]["answer"]
+        above = 100 * (quick["cycles"] / whole["cycles"] - 1)
+        share = f"{quick['simulated']} of {quick['choices']}"
+        seconds = f"{row['search']['seconds']:.1f} and {row['exhaustive']['seconds']:.1f} s"
+        rows.append([name, number(quick["cycles"]), number(whole["cycles"]), f"{above:.2f}%", share, seconds])
+    return table(["model", "search", "exhaustive", "above it", "simulated of choices", "time"], rows)
+
+
 def trends(rows: dict, transformer: dict) -> str:
     """Where the published trends hold, said from the numbers."""
     out = []
@@ -218,7 +240,7 @@ def write(path: Path, picture_path: Path, results: dict, conditions: str) -> Non
     rows, transformer = results["granularity"], results["transformer"]
     every = {**rows, **transformer, "autoencoder": results["autoencoder"]}
     picture_path.write_text(picture(every))
-    simulated = [*every.values(), results["parallel"], results["blocks"], results["orders"]]
+    simulated = [*every.values(), results["parallel"], results["orders"]]
     text = [
         "# Fusion granularity of sparse models\n",
         "Written by `make sparse-study`; numbers are cycles of the `comal` profile unless said. A star marks what the\n"
@@ -233,6 +255,8 @@ def write(path: Path, picture_path: Path, results: dict, conditions: str) -> Non
         "sparse.\n",
         "## The search's choice\n",
         bounds_table(every),
+        "## Search against exhaustive simulation\n",
+        exhaustive_table(results["exhaustive"]),
         "## Where the published trends hold\n",
         trends(rows, transformer),
         results["reading"],
@@ -241,7 +265,7 @@ def write(path: Path, picture_path: Path, results: dict, conditions: str) -> Non
         "## Lanes: how many, and where\n",
         plain_table("attention as one region", results["parallel"]),
         "## Blocks of the mask\n",
-        plain_table("attention as one region", results["blocks"]),
+        blocks_table(results["blocks"]),
         "## Order of the loops\n",
         plain_table("A X on Cora, both stored sparse", results["orders"]),
         "## Cost model against simulation\n",

@@ -86,7 +86,8 @@ class Study:
         if all(r["simulated"] for r in regions):
             out["simulated"] = {m: sum(r["simulated"][m] for r in regions) for m in ["operations", "bytes", "cycles"]}
         out["best"] = {  # simulated where it was, else counted
-            m: sum((r["simulated"] or r["counted"])[m] for r in regions) for m in ["operations", "bytes", "cycles"]
+            m: sum((r["simulated"] or r["counted"])[m] or r["counted"][m] for r in regions)
+            for m in ["operations", "bytes", "cycles"]
         }
         return out
 
@@ -171,6 +172,21 @@ def transformer(study: Study) -> dict:
     return out
 
 
+def exhaustive(study: Study) -> dict:
+    """The search's choice and the best of everything, at Cora size."""
+    cora = ["--data", study.graph("cora"), "--random", 0]
+    models = {name: (study.model(name), cora) for name in ["gcn", "graphsage", "graph_attention"]}
+    models["attention"] = attention(study, 128, 4, 16, 2)
+    models["autoencoder"] = study.model("autoencoder"), ["--random", 0, "--dims", "B=128,D=784,H=256"]
+    models["chain"] = study.model("chain"), [*cora, "--dims", "H=16,C=7"]
+    out = {}
+    for name, (program, arguments) in models.items():
+        quick = study.sweep(f"{name} search", program, *arguments)
+        whole = study.sweep(f"{name} exhaustive", program, *arguments, "--exhaustive")
+        out[name] = {"search": quick, "exhaustive": whole}
+    return out
+
+
 def schedule_file(study: Study, name: str, text: str) -> Path:
     path = study.folder / "schedules" / f"{name}.schedule"
     path.parent.mkdir(exist_ok=True)
@@ -197,12 +213,12 @@ def parallel(study: Study) -> dict:
 
 
 def blocks(study: Study) -> dict:
-    """The mask's pattern by element and in blocks: the same pairs, other streams."""
+    """The mask by element and in blocks: the same pairs, other streams. The schedule is the search's each time."""
     program, arguments = attention(study, 128, 4, 16, 2)
-    out = {"by element": study.costs("attention by element", program, "full", *arguments)}
+    out = {"by element": study.sweep("attention 128 search", program, *arguments, "--algebra", "on")}
     for size in [4, 8, 16]:
         blocked = study.model("attention", {r"input M\[S, S\]: csr": f"input M[S, S]: bcsr({size}, {size})"})
-        out[f"blocks of {size}"] = study.costs(f"attention blocks {size}", blocked, "full", *arguments)
+        out[f"blocks of {size}"] = study.sweep(f"attention blocks {size}", blocked, *arguments, "--algebra", "on")
     return out
 
 

@@ -59,6 +59,7 @@ def main() -> int:
             "granularity": steps.granularity(study, graphs),
             "autoencoder": steps.autoencoder(study),
             "transformer": steps.transformer(study),
+            "exhaustive": steps.exhaustive(study),
             "parallel": steps.parallel(study),
             "blocks": steps.blocks(study),
             "orders": steps.orders(study),
