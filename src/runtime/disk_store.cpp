@@ -71,7 +71,14 @@ DiskStore::DiskStore(const KernelCacheOptions& options, Warn warn) : options_(op
 
 DiskStore::~DiskStore() { close(); }
 
+bool DiskStore::inherited() const { return process_ != getpid(); }
+
 void DiskStore::close() {
+  if (database_ && inherited()) {  // the parent's: closing it here would let go of the parent's locks
+    for (Statement* s : {&find_, &insert_, &touch_, &remove_, &oldest_}) (void)s->release();
+    database_ = nullptr;
+    return;
+  }
   for (Statement* s : {&find_, &insert_, &touch_, &remove_, &oldest_}) s->reset();
   if (database_) sqlite3_close_v2(database_);
   database_ = nullptr;
@@ -81,6 +88,7 @@ int DiskStore::execute(const char* sql) { return sqlite3_exec(database_, sql, nu
 int DiskStore::step(sqlite3_stmt* statement) { return sqlite3_step(statement) & 0xff; }
 
 int DiskStore::open() {
+  process_ = getpid();
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   int code = sqlite3_open_v2(file_.c_str(), &database_, flags, nullptr) & 0xff;
   if (code != SQLITE_OK) return code;

@@ -15,14 +15,15 @@
 namespace tokamak::runtime {
 
 /// The SQLite file behind a KernelCache. Every failure is reported to `warn` and answered as a miss; one that will not
-/// go away by itself turns the store off. Not safe from two threads at once: the cache holds a lock.
+/// go away by itself turns the store off. A connection does not survive a fork: in the child the store is off. Not safe
+/// from two threads at once: the cache holds a lock.
 class DiskStore {
  public:
   using Warn = std::function<void(std::string)>;
   DiskStore(const KernelCacheOptions& options, Warn warn);
   ~DiskStore();
 
-  bool on() const { return database_ != nullptr; }
+  bool on() const { return database_ != nullptr && !inherited(); }
   const std::string& file() const { return file_; }
 
   std::optional<std::string> get(std::string_view key);
@@ -39,6 +40,8 @@ class DiskStore {
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
+  /// Whether the connection was opened by a process that this one was forked from.
+  bool inherited() const;
   int open();
   int prepareSchema();
   int prepareStatements();
@@ -56,6 +59,7 @@ class DiskStore {
   Warn warn_;
   std::string file_;
   sqlite3* database_ = nullptr;
+  int process_ = 0;  // that opened it
   uint64_t inode_ = 0;
   Statement find_, insert_, touch_, remove_, oldest_;
   bool repaired_ = false;

@@ -1,6 +1,9 @@
 #include "runtime/parallel.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
@@ -17,6 +20,7 @@ int omp_get_thread_num(void);
 int omp_get_num_threads(void);
 int omp_get_max_threads(void);
 int omp_get_level(void);
+void omp_set_num_threads(int threads);
 #ifdef TK_TSAN
 void __tsan_acquire(void* address);
 void __tsan_release(void* address);
@@ -93,11 +97,28 @@ void runJob(void* data) {
   published(&job.joined);
 }
 
+/// Whether this process was forked from one that had a host: a property of the process, like the threads it lost.
+std::atomic<bool> forked = false;
+
+void watchForks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    forked = true;
+    omp_set_num_threads(1);  // for the library's loops
+  });
+  (void)registered;
+}
+
 }  // namespace
 
-ParallelHost::ParallelHost(int threads) : threads_(std::max(0, threads)) { parallelFor = &ParallelHost::run; }
+ParallelHost::ParallelHost(int threads) : threads_(std::max(0, threads)) {
+  parallelFor = &ParallelHost::run;
+  watchForks();
+}
 
-int ParallelHost::threads() const { return threads_ > 0 ? threads_ : std::max(1, omp_get_max_threads()); }
+int ParallelHost::threads() const {
+  if (forked.load(std::memory_order_relaxed)) return 1;
+  return threads_ > 0 ? threads_ : std::max(1, omp_get_max_threads());
+}
 
 void ParallelHost::run(const KernelHost* host, int64_t count, int64_t grain, int64_t scratchBytes, ParallelBody body,
                        void* environment) {

@@ -14,6 +14,9 @@ namespace tokamak::runtime {
 /// A loop is cut into contiguous pieces, one a thread; one that is worth a single thread, or that is started inside
 /// another parallel region, runs on the caller's thread without touching OpenMP. Per-thread scratch is kept and grown,
 /// so steady state allocates nothing. One object may serve any number of threads at once.
+///
+/// OpenMP's threads do not survive a fork, and libgomp waits for them for ever. In a child that was forked once there
+/// was a host, OpenMP is told to use one thread, and loops run on the caller's.
 class ParallelHost : public KernelHost {
  public:
   /// `threads` <= 0: what OpenMP says at each call (OMP_NUM_THREADS, the machine, torch.set_num_threads).

@@ -124,3 +124,19 @@ def test_random_numbers_follow_the_seed() -> None:
 def test_uniform_halves_are_below_one(dtype: torch.dtype) -> None:
     x = torch.compile(lambda: torch.rand(1 << 16, dtype=dtype), backend="tokamak")()
     assert x.dtype == dtype and x.min() >= 0 and x.max() < 1 and abs(x.double().mean() - 0.5) < 0.01
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_batch_norm_that_gives_its_statistics(dtype: torch.dtype) -> None:
+    """ATen's result has another dtype than torch's tracing says."""
+
+    def fn(x, w, b, mean, var):
+        return torch.ops.aten._batch_norm_with_update(x, w, b, mean, var, 0.1, 1e-5)[0] * 2
+
+    def inputs():
+        torch.manual_seed(0)
+        return [torch.randn(4, 5, 6).to(dtype), *(torch.rand(5).to(dtype) for _ in range(4))]
+
+    mine, theirs = inputs(), inputs()
+    torch.testing.assert_close(torch.compile(fn, backend="tokamak")(*mine), fn(*theirs))
+    torch.testing.assert_close(mine, theirs)

@@ -27,6 +27,7 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 from tokamak import _ext
 from tokamak.lowering import registry
 
+from .calls import FAST
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .levels import bytes_of, late_levels
 from .segment import HALVES, Segment, Value
@@ -37,14 +38,6 @@ aten = torch.ops.aten
 VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys(
     (aten.mm.default, aten.bmm.default, aten.addmm.default), "cuBLAS")}  # fmt: skip
 """Ops that a GPU's own libraries run."""
-
-FAST = {
-    aten.mm.default: torch.mm, aten.bmm.default: torch.bmm, aten.addmm.default: torch.addmm,
-    aten.convolution.default: torch.convolution, aten.permute.default: torch.permute,
-    aten.reshape.default: torch.reshape, aten.transpose.int: torch.transpose, aten.select.int: torch.select,
-    aten.unsqueeze.default: torch.unsqueeze, aten.t.default: torch.t,
-}  # fmt: skip
-"""The same functions, bound so that a call costs half as much."""
 
 CONSTANT_BYTES = 4096  # tensors held by the graph up to this size become constants of the kernels
 

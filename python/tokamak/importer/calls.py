@@ -1,0 +1,27 @@
+"""What a plan calls for an op that ATen runs, where that is not the op itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+aten = torch.ops.aten
+
+
+def batch_norm_with_update(x: torch.Tensor, *args: Any) -> tuple[torch.Tensor, ...]:
+    """The new statistics as torch's tracing promises them: f32 for halves, where ATen keeps the dtype it was given."""
+    *results, mean, var = aten._batch_norm_with_update_functional.default(x, *args)
+    if x.dtype in (torch.float16, torch.bfloat16):
+        mean, var = mean.float(), var.float()
+    return (*results, mean, var)
+
+
+FAST = {
+    aten.mm.default: torch.mm, aten.bmm.default: torch.bmm, aten.addmm.default: torch.addmm,
+    aten.convolution.default: torch.convolution, aten.permute.default: torch.permute,
+    aten.reshape.default: torch.reshape, aten.transpose.int: torch.transpose, aten.select.int: torch.select,
+    aten.unsqueeze.default: torch.unsqueeze, aten.t.default: torch.t,
+    aten._batch_norm_with_update_functional.default: batch_norm_with_update,
+}  # fmt: skip
+"""Most are the same functions, bound so that a call costs half as much."""
