@@ -50,13 +50,19 @@ Result<std::vector<Model>> variants(const SweepOptions& options, const SparsePro
   std::vector<sparse::Schedule> wishes = {wholeProgram(true), wholeProgram(false)};
   if (options.algebra == "on") wishes = {wholeProgram(true)};
   if (options.algebra == "off") wishes = {wholeProgram(false)};
+  if (!options.program.schedule.empty())
+    for (sparse::Schedule& wish : wishes) {  // a given schedule's formats and blocks stay; its regions are searched
+      wish.formats = program.schedule.formats;
+      wish.blocks = program.schedule.blocks;
+    }
   const size_t plain = wishes.size();
   for (const sparse::TensorDecl& decl : program.program.tensors()) {
     if (decl.role != sparse::Role::input || decl.dims.size() != 2 || !decl.format || decl.format->isDense()) continue;
     for (const int64_t size : options.blocks)
       for (size_t w = 0; w < plain; ++w) {
         wishes.push_back(wishes[w]);
-        wishes.back().blocks = {{decl.name, {size, size}}};
+        std::erase_if(wishes.back().blocks, [&](const auto& b) { return b.first == decl.name; });
+        wishes.back().blocks.emplace_back(decl.name, std::vector<int64_t>{size, size});
       }
   }
   std::vector<Model> out;

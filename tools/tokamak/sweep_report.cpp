@@ -69,8 +69,8 @@ Totals totalsOf(const std::vector<Searched>& found) {
   return out;
 }
 
-Json jsonOf(const std::vector<Point>& front, const Totals& totals, const std::string& schedule, bool agrees,
-            const std::string& database) {
+Json jsonOf(const std::vector<Point>& front, const Totals& totals, const sim::Options& simulation,
+            const std::string& schedule, bool agrees, const std::string& database) {
   Json out = {{"cycles", front[0].point->plan.cost},
               {"choices", totals.choices},
               {"simulated", totals.simulated},
@@ -91,7 +91,7 @@ Json jsonOf(const std::vector<Point>& front, const Totals& totals, const std::st
                               {"bytes", m.bytes()},
                               {"workspace", m.workspace},
                               {"blocks", choice.blocks},
-                              {"estimated_cycles", choice.estimate.cycles},
+                              {"estimated_cycles", estimatedCycles(choice, simulation)},
                               {"copied_inputs", choice.copies}});
   }
   for (const Point& p : front)
@@ -103,8 +103,8 @@ Json jsonOf(const std::vector<Point>& front, const Totals& totals, const std::st
   return out;
 }
 
-std::string textOf(const std::vector<Point>& front, const Totals& totals, const std::string& schedule,
-                   const std::string& database) {
+std::string textOf(const std::vector<Point>& front, const Totals& totals, const sim::Options& simulation,
+                   const std::string& schedule, const std::string& database) {
   std::string out =
       fmt::format("{} regions can run in {} ways{}; {} simulated, {} of them now, kept in {}\n", totals.regions,
                   totals.choices, totals.cut ? " (more were left out)" : "", totals.simulated, totals.fresh, database);
@@ -119,8 +119,8 @@ std::string textOf(const std::vector<Point>& front, const Totals& totals, const 
   for (const size_t c : front[0].point->plan.choices) {
     const Choice& choice = front[0].from->space.choices()[c];
     out += fmt::format("  {:>12.0f} {:>12.0f} {:>6}  {{{}}} {}{}\n", front[0].from->outcome.measured[c]->cycles,
-                       choice.estimate.cycles, choice.blocks, fmt::join(choice.wish.tensors, ", "), howOf(choice),
-                       choice.copies > 0 ? "  (an input is read from a permuted copy)" : "");
+                       estimatedCycles(choice, simulation), choice.blocks, fmt::join(choice.wish.tensors, ", "),
+                       howOf(choice), choice.copies > 0 ? "  (an input is read from a permuted copy)" : "");
   }
   return out + "\n" + schedule;
 }
@@ -158,10 +158,11 @@ Result<Outcome> reportSweep(const SweepOptions& options, const SparseProgram& pr
   const sparse::Schedule best = scheduleOf(from.space, front[0].point->plan, from.model.base);
   TK_TRY(const bool agrees, reproduces(program, best, from));
   const Totals totals = totalsOf(found);
+  const sim::Options& simulation = options.search.simulation;
   const std::string schedule = print(best);
   if (!options.output.empty()) TK_RETURN_IF_ERROR(writeFile(options.output, schedule));
-  say(options.json ? jsonOf(front, totals, schedule, agrees, database).dump(2) + "\n"
-                   : textOf(front, totals, schedule, database));
+  say(options.json ? jsonOf(front, totals, simulation, schedule, agrees, database).dump(2) + "\n"
+                   : textOf(front, totals, simulation, schedule, database));
   if (!agrees) say("the schedule's values DIFFER from those of its regions\n");
   return agrees && !interrupted ? Outcome::done : Outcome::differs;
 }
