@@ -10,6 +10,7 @@
 #include "bench/cases.h"
 #include "bench/compile_speed.h"
 #include "bench/machine.h"
+#include "bench/sparse_speed.h"
 #include "driver/compile.h"
 
 namespace tokamak::bench {
@@ -126,5 +127,6 @@ int main(int argc, char** argv) {
   for (const auto& c : bench::allCases())
     if (std::regex_search(c.name, std::regex(filter))) report["cases"].push_back(bench::runCase(c, engine));
   bench::compileSpeed(engine, filter, report);
+  bench::sparseSpeed(filter, report);
   if (!json.empty()) std::ofstream(json) << report.dump(1) << "\n";
 }

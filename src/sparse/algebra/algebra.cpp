@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <set>
 
-#include "sparse/algebra/product.h"
+#include "sparse/algebra/sum.h"
 
 namespace tokamak::sparse {
 
 namespace {
 
-constexpr size_t kMostFactors = 9;
+constexpr size_t kMostFactors = 9, kMostTerms = 16;
 constexpr double kWorthwhile = 0.9;  // of the operations before
 
 class Rewriter {
@@ -47,7 +47,7 @@ class Rewriter {
 
   /// Operands first, then the expression itself where it is a sum or a product.
   ExprId rewrite(ExprId id) {
-    if (isProduct(id)) return reassociated(id);
+    if (isProduct(id)) return distributed(id);
     const Expr e = program_.expr(id);
     std::vector<ExprId> args;
     for (const ExprId arg : e.args) args.push_back(rewrite(arg));
@@ -67,15 +67,72 @@ class Rewriter {
     return e.kind == ExprKind::reduce && e.fold == Fold::sum && e.args.size() == 1;
   }
 
-  /// A temp that only this product uses, is itself a product and was given no format.
-  const Statement* inlinable(ExprId factor) const {
+  /// A temp that only this product uses, is itself a product (or a sum, where that is asked for) and was given no
+  /// format.
+  const Statement* inlinable(ExprId factor, bool sums = false) const {
     const Expr& e = program_.expr(factor);
     if (e.kind != ExprKind::access || program_.tensor(e.tensor).role != Role::temp) return nullptr;
     if (program_.tensor(e.tensor).format || program_.tensor(e.tensor).declared || uses_.at(e.tensor) != 1)
       return nullptr;
     if (groupOf(e.tensor) != groupOf(current_.tensor)) return nullptr;
     const auto found = definition_.find(e.tensor);
-    return found != definition_.end() && isProduct(found->second.value) ? &found->second : nullptr;
+    if (found == definition_.end() || (sums && groupOf(e.tensor) != -1)) return nullptr;  // its name must stay
+    const bool fits = sums ? termsOf(program_, found->second.value).size() > 1 : isProduct(found->second.value);
+    return fits ? &found->second : nullptr;
+  }
+
+  /// Sums among the factors multiplied out where that is cheaper than the best product of them, else that product.
+  ExprId distributed(ExprId id) {
+    const ExprId together = reassociated(id);
+    if (!isProduct(together)) return together;
+    Product product = productOf(program_, together);
+    double before = work_.of(together).operations;
+    std::vector<Statement> inlined;
+    for (ExprId& factor : product.factors)
+      if (const Statement* sum = inlinable(factor, /*sums=*/true)) {
+        inlined.push_back(*sum);
+        before += work_.of(sum->value).operations;
+        factor = inlinedSum(*sum, program_.expr(factor).vars, product);
+      }
+    const bool anySum = std::any_of(product.factors.begin(), product.factors.end(),
+                                    [&](ExprId f) { return termsOf(program_, f).size() > 1; });
+    if (!anySum || product.factors.size() < 2 || product.factors.size() > kMostFactors || !coversFolded(product))
+      return together;
+    const ExprId apart = cheapestDistribution(program_, product, work_, kWorthwhile);
+    if (isProduct(apart) || work_.of(apart).operations > before * kWorthwhile) return together;
+    std::string text;
+    for (const Statement& s : inlined) {
+      text += describe(s) + "; ";
+      std::erase_if(done_, [&](const Statement& d) { return d.tensor == s.tensor; });
+    }
+    ledger_.push_back(
+        {"distribute", text + print(program_, together), print(program_, apart), before, work_.of(apart).operations});
+    return apart;
+  }
+
+  /// A temp's sum in the variables of its use, those that it binds itself made distinct.
+  ExprId inlinedSum(const Statement& sum, const std::vector<VarId>& args, const Product& around) {
+    std::map<VarId, VarId> names;
+    for (size_t i = 0; i < args.size(); ++i) names[sum.vars[i]] = args[i];
+    std::vector<ExprId> todo = {sum.value};
+    while (!todo.empty()) {
+      const Expr e = program_.expr(todo.back());
+      todo.pop_back();
+      todo.insert(todo.end(), e.args.begin(), e.args.end());
+      if (e.kind != ExprKind::reduce) continue;
+      for (const VarId v : e.vars)
+        if (!names.contains(v)) names[v] = distinct(v, sum.tensor, around, args);
+    }
+    return renamed(program_, sum.value, names);
+  }
+
+  /// A variable like `v` whose name nothing around has.
+  VarId distinct(VarId v, TensorId of, const Product& around, const std::vector<VarId>& args) {
+    std::string name = program_.var(v).name;
+    for (int attempt = 0; isTaken(around, args, name); ++attempt)
+      name = fmt::format("{}_{}{}", program_.var(v).name, program_.tensor(of).name,
+                         attempt == 0 ? "" : std::to_string(attempt));
+    return program_.addVar(name, program_.var(v).dim);
   }
 
   int groupOf(TensorId tensor) const {
@@ -144,11 +201,7 @@ class Rewriter {
     for (size_t i = 0; i < args.size(); ++i) names[definition.vars[i]] = args[i];
     Product inner = productOf(program_, definition.value);
     for (const VarId v : inner.folded) {
-      std::string name = program_.var(v).name;
-      for (int attempt = 0; isTaken(whole, args, name); ++attempt)
-        name = fmt::format("{}_{}{}", program_.var(v).name, program_.tensor(definition.tensor).name,
-                           attempt == 0 ? "" : std::to_string(attempt));
-      names[v] = program_.addVar(name, program_.var(v).dim);
+      names[v] = distinct(v, definition.tensor, whole, args);
       whole.folded.push_back(names[v]);
     }
     for (const ExprId factor : inner.factors) whole.factors.push_back(renamed(program_, factor, names));
@@ -215,22 +268,38 @@ class Rewriter {
     }
   }
 
-  /// a * b + a * c as a * (b + c), or the reverse, whichever is cheaper.
+  /// a * b + c + a * d as a * (b + d) + c where that is cheaper, for any two terms.
   ExprId factored(ExprId id) {
-    const Expr e = program_.expr(id);
-    const Product left = productOf(program_, e.args[0]), right = productOf(program_, e.args[1]);
+    const std::vector<Term> terms = termsOf(program_, id);
+    if (terms.size() > kMostTerms) return id;
     const double before = work_.of(id).operations;
-    if (std::set<VarId>(left.folded.begin(), left.folded.end()) ==
-        std::set<VarId>(right.folded.begin(), right.folded.end()))
-      for (const ExprId common : left.factors) {
-        if (std::find(right.factors.begin(), right.factors.end(), common) == right.factors.end()) continue;
-        const ExprId rest = program_.apply(e.fn, {without(left, common), without(right, common)});
-        Product both{left.folded, {common, rest}};
-        if (!coversFolded(both)) continue;
-        const ExprId candidate = rebuiltFrom(both);
-        if (work_.of(candidate).operations <= before * kWorthwhile) return noted("factor", id, candidate, before);
+    for (size_t j = 1; j < terms.size(); ++j)
+      for (size_t i = 0; i < j; ++i) {
+        const ExprId both = shared(terms[i], terms[j]);
+        if (!both) continue;
+        std::vector<Term> fewer = terms;
+        fewer[i].value = both;
+        fewer.erase(fewer.begin() + static_cast<int64_t>(j));
+        const ExprId candidate = sumOf(program_, fewer);
+        if (work_.of(candidate).operations <= before * kWorthwhile)
+          return factored(noted("factor", id, candidate, before));
       }
     return id;
+  }
+
+  /// Two terms as one product with the factor that both have, or nothing.
+  ExprId shared(const Term& a, const Term& b) {
+    const Product left = productOf(program_, a.value), right = productOf(program_, b.value);
+    if (std::set<VarId>(left.folded.begin(), left.folded.end()) !=
+        std::set<VarId>(right.folded.begin(), right.folded.end()))
+      return {};
+    for (const ExprId common : left.factors) {
+      if (std::find(right.factors.begin(), right.factors.end(), common) == right.factors.end()) continue;
+      const Fn fn = a.negative == b.negative ? Fn::add : Fn::sub;
+      Product both{left.folded, {common, program_.apply(fn, {without(left, common), without(right, common)})}};
+      if (coversFolded(both)) return rebuiltFrom(both);
+    }
+    return {};
   }
 
   ExprId without(const Product& product, ExprId factor) {

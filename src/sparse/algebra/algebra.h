@@ -25,7 +25,7 @@ struct AlgebraResult {
 ///                 Y[i, h] = T[i, f] * W[f, h]       =>   Y[i, h] = A[i, k] * T[k, h]
 ///                 and inside one statement by nested sums
 ///   factor        A[i, k] * B[k, j] + A[i, k] * C[k, j]  =>  A[i, k] * (B[k, j] + C[k, j])
-///
+///   distribute    A[i, k] * (S[k, j] + U[k] * v[j])  =>  A[i, k] * S[k, j] + sum(k: A[i, k] * U[k]) * v[j]
 /// A temp is made something else only if one statement alone uses it, its format was not declared, and both statements
 /// are of one group (a region that the user has put together; -1: none). Results stay what they were up to rounding.
 /// Requires known sizes; `densities` of inputs by name.

@@ -39,6 +39,45 @@ TEST(Algebra, CommonFactors) {
             "Y[i, j] = sum(k: A[i, k] * (B[k, j] + C[k, j]))\n");
 }
 
+TEST(Algebra, CommonFactorsOfTermsApart) {
+  EXPECT_EQ(rewritten("dim N = 100\ninput A[N, N]\ninput B[N, N]\ninput C[N, N]\ninput D[N, N]\noutput Y[N, N]\n"
+                      "Y[i, j] = A[i, k] * B[k, j] - D[i, j] - A[i, k] * C[k, j]"),
+            "Y[i, j] = sum(k: A[i, k] * (B[k, j] - C[k, j])) - D[i, j]\n");
+}
+
+constexpr const char* kLowRank =
+    "dim N = 1000, R = 4\ninput A[N, N]: csr\ninput S[N, N]: csr\ninput U[N, R]\ninput V[R, N]\noutput Y[N, N]\n";
+
+TEST(Algebra, DistributesOverASumThatIsCheaperApart) {
+  EXPECT_EQ(rewritten(std::string(kLowRank) + "Y[i, j] = sum(k: A[i, k] * (S[k, j] + sum(r: U[k, r] * V[r, j])))",
+                      {{"A", 0.01}, {"S", 0.01}}),
+            "Y[i, j] = sum(k: A[i, k] * S[k, j]) + sum(r: sum(k: A[i, k] * U[k, r]) * V[r, j])\n");
+}
+
+TEST(Algebra, DistributesOverATempThatIsASum) {
+  EXPECT_EQ(rewritten(std::string(kLowRank) +
+                          "T[k, j] = S[k, j] - sum(i: U[k, i] * V[i, j])\nY[i, j] = sum(k: A[i, k] * T[k, j])",
+                      {{"A", 0.01}, {"S", 0.01}}),
+            "Y[i, j] = sum(k: A[i, k] * S[k, j]) - sum(i_T: sum(k: A[i, k] * U[k, i_T]) * V[i_T, j])\n");
+}
+
+TEST(Algebra, SumsThatAreCheapTogetherStay) {
+  const std::string text = "Y[i, j] = sum(k: A[i, k] * (S[k, j] + sum(r: U[k, r] * V[r, j])))\n";
+  EXPECT_EQ(rewritten("dim N = 4, R = 4\ninput A[N, N]\ninput S[N, N]\ninput U[N, R]\ninput V[R, N]\n"
+                      "output Y[N, N]\n" +
+                      text),
+            text);
+}
+
+TEST(Algebra, TheLedgerShowsTheRewriting) {
+  const Result<Program> program =
+      parseProgram(std::string(kLowRank) + "Y[i, j] = sum(k: A[i, k] * (S[k, j] + sum(r: U[k, r] * V[r, j])))");
+  const AlgebraResult result = rewriteAlgebra(*program, {{"A", 0.01}, {"S", 0.01}});
+  ASSERT_EQ(result.ledger.size(), 1u);
+  EXPECT_EQ(result.ledger[0].rule, "distribute");
+  EXPECT_LT(result.ledger[0].operationsAfter, 0.5 * result.ledger[0].operationsBefore);
+}
+
 TEST(Algebra, TempsOfSeveralUsesAndDeclaredOnesStay) {
   const std::string twice =
       "T[i, f] = sum(k: A[i, k] * X[k, f])\nU[i] = sum(f: T[i, f])\n"

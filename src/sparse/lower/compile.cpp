@@ -54,6 +54,7 @@ void rewrite(Compiled& out, const Schedule& schedule, const Bindings* data) {
   for (size_t r = 0; r < schedule.regions.size() && !schedule.algebraEverywhere; ++r)
     for (const std::string& tensor : schedule.regions[r].tensors) groups[tensor] = static_cast<int>(r);
   out.rewrittenWhole = groups.empty();
+  for (const std::string& tensor : schedule.spill) groups[tensor] = -2;  // stays what it is
   AlgebraResult result = rewriteAlgebra(out.program, densities, groups);
   out.program = std::move(result.program);
   out.algebra = std::move(result.ledger);

@@ -44,6 +44,17 @@ static Diagnostic placed(Diagnostic error, const RegionSchedule& wish, const Reg
   return error;
 }
 
+/// Loops over nothing have vanished from a region; a schedule that is right for other sizes may still name them.
+static RegionSchedule withoutEmptyLoops(const Program& program, RegionSchedule wish) {
+  for (size_t v = 0; v < program.varCount(); ++v) {
+    const std::string& name = program.var(VarId(v)).name;
+    if (program.size(VarId(v)) != 0) continue;
+    std::erase(wish.order, name);
+    std::erase_if(wish.parallel, [&](const auto& lanes) { return lanes.first == name; });
+  }
+  return wish;
+}
+
 }  // namespace
 
 RegionCompiler::RegionCompiler(Program& program, const Bindings* data) : program_(program), data_(data) {
@@ -55,8 +66,8 @@ Result<std::optional<CompiledRegion>> RegionCompiler::compile(const std::vector<
   Region fused = fuseRegion(program_, statements);
   if (fused.program.statements().empty()) return std::optional<CompiledRegion>();
   TK_TRY(fused, splitBlocks(std::move(fused)));
-  static const RegionSchedule kNone;
-  TK_TRY(CompiledRegion out, compileRegion(std::move(fused), wish ? *wish : kNone, orders));
+  const RegionSchedule wished = wish ? withoutEmptyLoops(program_, *wish) : RegionSchedule{};
+  TK_TRY(CompiledRegion out, compileRegion(std::move(fused), wished, orders));
   return std::optional(std::move(out));
 }
 

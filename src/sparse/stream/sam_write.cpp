@@ -186,7 +186,10 @@ class Writer {
   }
   Result<> write(const Broadcast&, WireWriter& op) { return bundle(kBroadcast, in(0), node_->outputs, op); }
   Result<> write(const Fork&, WireWriter& op) { return bundle(kFork, in(0), node_->outputs, op); }
-  Result<> write(const Join&, WireWriter& op) { return bundle(kJoin, out(0), node_->inputs, op); }
+  Result<> write(const Join& join, WireWriter& op) {
+    if (join.depth == 0) return cannot("lanes are joined fiber by fiber in the exchange format, not value by value");
+    return bundle(kJoin, out(0), node_->inputs, op);
+  }
   Result<> bundle(uint32_t field, const WireWriter& one, const std::vector<StreamId>& many, WireWriter& op) {
     WireWriter streams;
     streams.message(1, one);

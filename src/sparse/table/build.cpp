@@ -115,11 +115,6 @@ Result<Bundle> TableBuilder::iterate(const std::vector<ExprId>& roots, const std
 Result<Bundle> TableBuilder::inLanes(const std::vector<ExprId>& roots, const std::vector<VarId>& vars,
                                      const Scope& scope, const Demand& demand, int lanes) {
   const std::string& name = program_.var(scope.var).name;
-  if (vars.empty())
-    return Diagnostic{"T0972",
-                      {},
-                      fmt::format("{} is the innermost variable of a loop nest, so its lanes cannot be joined", name),
-                      "run a variable further out in parallel"};
   for (const auto& [id, result] : scope.results)
     if (!result.levels.empty())
       return Diagnostic{"T0972",
