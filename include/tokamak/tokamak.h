@@ -16,7 +16,7 @@
 
 #include "driver/compile.h"         // Engine, EngineOptions, compile, CompileOptions, Compiled
 #include "driver/compile_cuda.h"    // compileCuda, CompiledCuda, runOnDevice
-#include "driver/explain.h"         // explainTable, explainJson, explainHtml
+#include "driver/explain.h"         // explainTable, explainKernels, explainJson, explainHtml
 #include "graph/builder.h"          // Builder
 #include "graph/graph.h"            // Graph, parseGraph, print, verify
 #include "graph/interp/evaluate.h"  // evaluate: the reference evaluator

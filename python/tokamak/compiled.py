@@ -58,8 +58,14 @@ class CompiledGraph:
             "calls": [dataclasses.asdict(r) for r in self.refusals],
         }
 
+    def title(self) -> str:
+        """`forward: 2 segments, 3 kernels, 1 call of ATen`; a segment is what is compiled as one graph."""
+        counts = [(len(self.executables), "segment"), (self.kernels, "kernel"), (len(self.refusals), "call")]
+        parts = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts]
+        return f"{self.name}: {', '.join(parts)} of ATen"
+
     def table(self) -> str:
-        lines = [f"{self.name}: {len(self.executables)} segments, {self.kernels} kernels, {len(self.refusals)} calls"]
+        lines = [self.title()]
         lines += [e.table() for e in self.executables]
         lines += [f"  ATen runs {r.op} ({r.node}): {r.reason}" for r in self.refusals]
         return "\n".join(lines)
@@ -75,8 +81,7 @@ class CompiledGraph:
             f'<iframe style="width:100%;height:90vh;border:1px solid #ccc" srcdoc="{html.escape(e.html())}"></iframe>'
             for e in self.executables
         )
-        title = f"{self.name}: {len(self.executables)} segments, {self.kernels} kernels, {len(self.refusals)} calls"
-        return f"<h2>{html.escape(title)}</h2>{calls}{parts}"
+        return f"<h2>{html.escape(self.title())}</h2>{calls}{parts}"
 
 
 def compile_graph(

@@ -16,7 +16,8 @@ STYLE = "body{font:14px sans-serif;margin:1em}td,th{text-align:left;padding:2px 
 class Explanation:
     """The ledgers of everything compiled for one call: segments with their kernels and edges, and what ATen runs.
 
-    Prints as a table; `save(path)` writes HTML (or JSON, by the name); `graphs` holds the parts.
+    Prints as a table; `source()` is the text of the kernels, `save(path)` writes HTML (or JSON, by the name); `graphs`
+    holds the parts.
     """
 
     graphs: list[Any] = dataclasses.field(default_factory=list)
@@ -36,6 +37,9 @@ class Explanation:
         body = "".join(g.html() for g in self.graphs) or "<p>No graph was compiled.</p>"
         return f"<!doctype html><meta charset=utf-8><title>Tokamak</title><style>{STYLE}</style>{body}"
 
+    def source(self) -> str:
+        return "\n".join(e.source() for g in self.graphs for e in g.executables)
+
     def save(self, path: str | os.PathLike) -> None:
         text = json.dumps(self.json(), indent=1) if str(path).endswith(".json") else self.html()
         with open(path, "w", encoding="utf-8") as out:
@@ -48,6 +52,7 @@ class Explanation:
 def explain(model: Any, *args: Any, options: dict[str, Any] | None = None, **kwargs: Any) -> Explanation:
     """Compiles `model` for these inputs, runs it once, and tells what was decided.
 
+    Torch forgets what it has compiled before (`torch._dynamo.reset()`), so that everything is compiled and told of.
     Backward graphs are told of as well if the caller runs them: use `tokamak.backend.recording()` around both.
     """
     from . import backend

@@ -23,11 +23,13 @@ struct Explanation {
 ///
 ///   block: 74 ops written, 61 planned, 9 kernels
 ///   ...
-///   edge         decision  bytes    time     rule         reason
-///   %3 -> %4     fused     8.39 MB  420 us   same-domain  ...
+///   edge      ops         decision  bytes    time    rule         reason
+///   %3 -> %4  add -> exp  fused     8.39 MB  420 us  same-domain  ...
 std::string explainTable(const Explanation& explanation);
 /// The table without edges and notes.
 std::string explainSummary(const Explanation& explanation);
+/// The text of the kernels, each under a line with its number and schedule; nothing for library calls.
+std::string explainKernels(const Explanation& explanation);
 
 /// {"graph", "dims", "summary", "kernels": [...], "edges": [...], "notes": [...]}, with values named as in the text.
 std::string explainJson(const Explanation& explanation);

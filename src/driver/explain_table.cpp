@@ -87,9 +87,11 @@ std::string kernelTable(const Explanation& explanation) {
 }
 
 std::string edgeTable(const Explanation& explanation) {
-  TextTable table({"edge", "decision", "bytes", "time", "rule", "reason"}, "llrrll");
+  const Graph& graph = explanation.graph;
+  TextTable table({"edge", "ops", "decision", "bytes", "time", "rule", "reason"}, "lllrrll");
   for (const LedgerEdge& edge : explanation.ledger.edges)
-    table.add({fmt::format("{} -> {}", explanation.graph.label(edge.producer), explanation.graph.label(edge.consumer)),
+    table.add({fmt::format("{} -> {}", graph.label(edge.producer), graph.label(edge.consumer)),
+               fmt::format("{} -> {}", mnemonic(graph.node(edge.producer).op), mnemonic(graph.node(edge.consumer).op)),
                std::string(nameOf(edge.decision)), formatBytes(edge.bytes), formatMicroseconds(edge.microseconds),
                edge.rule, edge.reason});
   return table.str();
@@ -99,8 +101,9 @@ std::string edgeTable(const Explanation& explanation) {
 
 std::string explainSummary(const Explanation& explanation) {
   const Ledger& ledger = explanation.ledger;
-  std::string out = fmt::format("@{}: {} ops written, {} planned, {} kernels\n", explanation.graph.name,
-                                explanation.writtenOps, computingOps(explanation.graph), ledger.regions.size());
+  std::string out =
+      fmt::format("@{}: {} ops written, {} planned, {} kernel{}\n", explanation.graph.name, explanation.writtenOps,
+                  computingOps(explanation.graph), ledger.regions.size(), ledger.regions.size() == 1 ? "" : "s");
   if (!explanation.dims.empty()) {
     out += "  sizes";
     for (const auto& [name, value] : explanation.dims) out += fmt::format(" {}={}", name, value);
@@ -120,12 +123,19 @@ std::string explainSummary(const Explanation& explanation) {
 std::string explainTable(const Explanation& explanation) {
   const Ledger& ledger = explanation.ledger;
   std::string out = explainSummary(explanation);
-  if (!ledger.edges.empty()) out += "\nedges: what each saves, or costs where it is cut\n" + edgeTable(explanation);
+  if (!ledger.edges.empty())
+    out += "\nedges of the planned graph: what each saves, or costs where it is cut\n" + edgeTable(explanation);
   if (!ledger.notes.empty()) out += "\nnotes\n";
   for (const std::string& note : ledger.notes) out += "  " + note + "\n";
-  for (size_t i = 0; i < explanation.kernels.size() && i < ledger.regions.size(); ++i)
+  return out;
+}
+
+std::string explainKernels(const Explanation& explanation) {
+  const std::vector<LedgerRegion>& regions = explanation.ledger.regions;
+  std::string out;
+  for (size_t i = 0; i < explanation.kernels.size() && i < regions.size(); ++i)
     if (!explanation.kernels[i].empty())
-      out += fmt::format("\n// kernel {}: {}\n{}", ledger.regions[i].id.index, ledger.regions[i].schedule,
+      out += fmt::format("{}// kernel {}: {}\n{}", out.empty() ? "" : "\n", regions[i].id.index, regions[i].schedule,
                          explanation.kernels[i]);
   return out;
 }

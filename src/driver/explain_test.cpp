@@ -100,10 +100,22 @@ TEST(Explain, TableListsKernelsEdgesAndNotes) {
   EXPECT_NE(table.find("2.5x less"), std::string::npos);
   EXPECT_NE(table.find("1.23 ms"), std::string::npos) << "measured time";
   EXPECT_NE(table.find("%sum -> %wide"), std::string::npos);
+  EXPECT_NE(table.find("reduce -> broadcast"), std::string::npos) << "the ops of that edge";
   EXPECT_NE(table.find("%sum folds axis 1 & %y does not"), std::string::npos);
   EXPECT_NE(table.find("M is symbolic"), std::string::npos);
   for (size_t at = 0; (at = table.find('\n', at)) != std::string::npos && at > 0; ++at)
     EXPECT_NE(table[at - 1], ' ') << "a line ends in a blank";
+}
+
+TEST(Explain, KernelsAreNotPartOfTheTable) {
+  Explanation e = example();
+  const std::string table = explainTable(e);
+  EXPECT_EQ(explainKernels(e), "");
+  e.kernels = {"kernel @k0\n", ""};
+  EXPECT_EQ(explainTable(e), table);
+  EXPECT_NE(explainKernels(e).find("// kernel 0: "), std::string::npos);
+  EXPECT_NE(explainKernels(e).find("kernel @k0\n"), std::string::npos);
+  EXPECT_EQ(explainKernels(e).find("// kernel 1"), std::string::npos) << "a library call has no text";
 }
 
 TEST(Explain, JsonHoldsEverything) {

@@ -292,6 +292,8 @@ def test_explanations(tmp_path):
     told = tokamak.explain(lambda x: torch.softmax(x, 1).sum(0), x)
     assert (told.kernels >= 1 and "softmax" in str(told)) or "inference" in str(told)
     assert told.json()["graphs"][0]["segments"]
+    assert "kernel @" in told.source() and "kernel @" not in str(told)
+    assert "1 segment, " in str(told) and "0 calls of ATen" in str(told)
     told.save(tmp_path / "a.html")
     told.save(tmp_path / "a.json")
     assert "<svg" in (tmp_path / "a.html").read_text().replace("&lt;", "<")

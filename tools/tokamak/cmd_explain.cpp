@@ -30,14 +30,26 @@ struct Options {
 
 /// The GPU to plan for: the device's own or, for a named architecture, a common one of it; none for the host.
 Result<std::optional<schedule::Gpu>> gpuFor(const Options& options, const Engine& engine) {
-  TK_TRY(const DeviceChoice device, parseDevice(options.device));
-  if (device.kind != DeviceChoice::Kind::cuda) return std::optional<schedule::Gpu>();
+  TK_TRY(const DeviceChoice device, parseMachine(options.device, "explain"));
+  if (device.kind != DeviceChoice::Kind::cuda) {
+    if (options.arch.empty() && options.emit.empty()) return std::optional<schedule::Gpu>();
+    return Diagnostic{
+        "T0801",
+        {},
+        fmt::format("{} is for a GPU, the device is cpu", options.emit.empty() ? "--arch" : "--emit cuda"),
+        "add --device cuda and, where there is no GPU, --arch sm_90a"};
+  }
   if (!options.arch.empty()) {
     TK_TRY(const schedule::Gpu gpu, gpuOfArch(options.arch));
     return std::optional(gpu);
   }
-  TK_TRY(const CudaDevice found, engine.cuda->device(device.ordinal));
-  return std::optional(gpuOf(found.device->info()));
+  Result<CudaDevice> found = engine.cuda->device(device.ordinal);
+  if (!found) {
+    Diagnostic error = found.error();
+    error.hint = "name an architecture to plan for, with no GPU needed: --arch sm_90a";
+    return error;
+  }
+  return std::optional(gpuOf(found->device->info()));
 }
 
 /// What each kernel took in one run.
@@ -95,10 +107,12 @@ Result<Outcome> run(const Options& options) {
   if (!options.html.empty()) TK_RETURN_IF_ERROR(writeFile(options.html, explainHtml(explanation)));
   if (!options.svg.empty()) TK_RETURN_IF_ERROR(writeFile(options.svg, explainSvg(explanation)));
   if (!options.kernels) explanation.kernels.clear();
-  if (options.json)
+  if (options.json) {
     say(explainJson(explanation));
-  else
+  } else {
     say(options.brief ? explainSummary(explanation) : explainTable(explanation));
+    if (options.kernels) say("\n" + explainKernels(explanation));
+  }
   return Outcome::done;
 }
 
@@ -118,7 +132,9 @@ Command addExplain(CLI::App& parent) {
       ->capture_default_str();
   app->add_option("--arch", options->arch, "With --device cuda: plan for this architecture, no GPU needed")
       ->type_name("sm_90a");
-  app->add_option("--emit", options->emit, "Print the kernels' CUDA C++ instead")->check(CLI::IsMember({"cuda"}));
+  app->add_option("--emit", options->emit, "Print the kernels' CUDA C++ instead")
+      ->check(CLI::IsMember({"cuda"}))
+      ->option_text("cuda");
   app->add_flag("--brief", options->brief, "Summary and kernels only");
   app->add_flag("--kernels", options->kernels, "Include the text of every kernel");
   app->add_flag("--measure", options->measure, "Run on random inputs and show measured times");

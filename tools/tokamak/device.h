@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "support/result.h"
 
@@ -15,5 +16,8 @@ struct DeviceChoice {
 
 /// `interp`, `cpu`, `cuda`, `cuda:1`; T0801 for anything else.
 Result<DeviceChoice> parseDevice(const std::string& text);
+
+/// The same for a command that wants a machine: `interp` is refused.
+Result<DeviceChoice> parseMachine(const std::string& text, std::string_view command);
 
 }  // namespace tokamak::tool

@@ -141,13 +141,15 @@ PyMethodDef engineMethods[] = {{"compile", reinterpret_cast<PyCFunction>(reinter
                                {"trim", trim, METH_NOARGS, "give kept memory back to the system"},
                                {}};
 
-PyMethodDef executableMethods[] = {{"table", explained<&explainTable>, METH_NOARGS, "the ledger as a table"},
-                                   {"summary", explained<&explainSummary>, METH_NOARGS, "the table without its edges"},
-                                   {"json", explained<&explainJson>, METH_NOARGS, "the ledger as JSON"},
-                                   {"html", explained<&explainHtml>, METH_NOARGS, "the ledger as a page"},
-                                   {"kernels", kernels, METH_NOARGS, "text of the kernels; empty for library calls"},
-                                   {"memory", memory, METH_O, "memory(dims) -> bytes of one call"},
-                                   {}};
+PyMethodDef executableMethods[] = {
+    {"table", explained<&explainTable>, METH_NOARGS, "the ledger as a table"},
+    {"summary", explained<&explainSummary>, METH_NOARGS, "the table without its edges"},
+    {"source", explained<&explainKernels>, METH_NOARGS, "the kernels, one after another"},
+    {"json", explained<&explainJson>, METH_NOARGS, "the ledger as JSON"},
+    {"html", explained<&explainHtml>, METH_NOARGS, "the ledger as a page"},
+    {"kernels", kernels, METH_NOARGS, "text of the kernels; empty for library calls"},
+    {"memory", memory, METH_O, "memory(dims) -> bytes of one call"},
+    {}};
 
 }  // namespace
 
