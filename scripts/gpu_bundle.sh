@@ -3,7 +3,7 @@
 #
 #   tar xf tokamak-gpu.tar.gz && tokamak-gpu/run.sh                  # all tests; arguments go to gpu_test
 #   tokamak-gpu/run.sh --gtest_filter='*RandomGraphs*'
-#   tokamak-gpu/tokamak.sh bench tokamak-gpu/examples/softmax.tk --device cuda --dims M=16384,N=4096
+#   tokamak-gpu/tokamak.sh bench tokamak-gpu/examples/softmax.tk --device cuda --dims M=16384
 #
 # NVRTC and the driver are the machine's: NVRTC of PyTorch's environment, of a toolkit, or named in TOKAMAK_NVRTC.
 set -euo pipefail

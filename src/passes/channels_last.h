@@ -15,7 +15,7 @@ namespace tokamak {
 ///   %2 = conv %1, %w {..., channels_last = true} : f32[N, 30, 30, 32]
 ///   %3 = transpose %2 {perm = [0, 3, 1, 2]} : f32[N, 32, 30, 30]
 struct ChannelsLast {
-  static constexpr std::string_view name = "channels_last";
+  static constexpr std::string_view name = "channels-last";
   std::vector<DType> types = {DType::f32, DType::bf16, DType::f16};  // of the convolutions to turn
 
   Result<Changed> run(Graph& graph) const;

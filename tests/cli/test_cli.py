@@ -268,6 +268,33 @@ class BadInput(Case):
             self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--random", seed)
         self.refused("T0801", "frobnicate")
 
+    def test_slips_of_the_pen(self) -> None:
+        for arguments, said in [
+            (["rn"], "tokamak has no command rn\n  hint: did you mean run?"),
+            (["frobnicate"], "tokamak has no command frobnicate\n  hint: see tokamak --help"),
+            (["sparse", "explan"], "tokamak sparse has no command explan\n  hint: did you mean explain?"),
+            (["--versoin"], "tokamak has no option --versoin\n  hint: did you mean --version?"),
+            (["run", "x.tk", "--chek"], "tokamak run has no option --chek\n  hint: did you mean --check?"),
+            (["sparse", "run", "x.ein", "--nonsense"], "option --nonsense\n  hint: see tokamak sparse run --help"),
+            (["run", "x.tk", "y.tk"], "not expected: y.tk"),
+        ]:
+            self.assertIn(said, self.refused("T0801", *arguments))
+
+    def test_options_may_stand_before_the_file(self) -> None:
+        self.ok("run", "--dims", "N=8", "--random", 0, EXAMPLES / "gelu.tk")
+        self.ok("opt", "--passes", "decompose,cse", EXAMPLES / "softmax.tk")
+        self.ok("sparse", "run", "--random", 0, "--dims", "N=3,M=4", EXAMPLES / "sparse" / "spmv.ein")
+        self.ok("sparse", "run", EXAMPLES / "sparse" / "spmv.ein", "--random", 0, "--dims", "N=3", "--dims", "M=4")
+
+    def test_devices_that_a_command_does_not_have(self) -> None:
+        gelu, softmax = EXAMPLES / "gelu.tk", EXAMPLES / "softmax.tk"
+        self.assertIn("--device cpu", self.refused("T0801", "bench", gelu, "--dims", "N=8", "--device", "interp"))
+        self.assertIn("--device cpu", self.refused("T0801", "explain", softmax, "--device", "interp"))
+        self.assertIn("--device cuda", self.refused("T0801", "explain", softmax, "--emit", "cuda"))
+        self.assertIn("--device cuda", self.refused("T0801", "explain", softmax, "--arch", "sm_90a"))
+        if not os.path.exists("/dev/nvidiactl"):
+            self.assertIn("--arch sm_90a", self.refused("T0610", "explain", softmax, "--device", "cuda"))
+
     def test_files(self) -> None:
         self.refused("T0802", "opt", "no/such/file.tk")
         self.refused("T0802", "opt", ROOT)
@@ -296,7 +323,9 @@ class BadInput(Case):
             np.save(wrong, np.zeros((2, 3), np.float32))
             self.refused("T0312", "run", gelu, "--input", f"x={wrong}")
             np.save(wrong, np.zeros(3, np.float64))
-            self.refused("T0311", "run", gelu, "--input", f"x={wrong}")
+            text = self.refused("T0311", "run", gelu, "--input", f"x={wrong}")
+            self.assertIn("wrong.npy: error T0311: input %x is f32, the file has f64", text)
+            self.assertIn("array.astype(numpy.float32)", text)
             wrong.write_bytes(b"not an array")
             self.refused("T0302", "run", gelu, "--input", f"x={wrong}")
 
@@ -419,6 +448,10 @@ class Opt(Case):
         self.assertLess(text.index("// as written"), text.index("// after decompose"))
         self.assertLess(text.index("// after decompose"), text.index("// after cse"))
         self.refused("T0805", "opt", EXAMPLES / "softmax.tk", "--passes", "decompose,nonsense")
+        nothing = tokamak("opt", EXAMPLES / "softmax.tk", "--passes", "decompose,nonsense").stdout
+        self.assertEqual(nothing, b"", "names are checked before anything is printed")
+        for name in self.ok("opt", "--list").split():
+            self.assertNotIn("_", name, "passes are named alike")
 
 
 class Run(Case):

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   tokamak bench gelu.tk --dims N=16777216         median time, GB/s and the fraction of a plain copy
   tokamak bench block.tk --dims S=512 --no-fuse   the same with every op a kernel of its own
-  tokamak bench softmax.tk --dims M=16384,N=4096 --device cuda    in the time of a GPU
+  tokamak bench softmax.tk --dims M=16384 --device cuda    in the time of a GPU
 The bytes are those that must move: inputs read once, outputs written once. The copy moves as many, on as many threads,
 in the same run; where outputs are below an eighth of the inputs, it is a read.)";
 
@@ -83,7 +83,7 @@ Result<Measurement> measureCuda(const Graph& graph, const Inputs& inputs, int or
 }
 
 Result<Outcome> run(Options options) {
-  TK_TRY(const DeviceChoice device, parseDevice(options.device));
+  TK_TRY(const DeviceChoice device, parseMachine(options.device, "bench"));
   TK_TRY(const Graph graph, loadGraph(options.file));
   if (!options.inputs.seed) options.inputs.seed = 0;
   TK_TRY(const Inputs inputs, makeInputs(graph, options.inputs));
@@ -118,9 +118,9 @@ Command addBench(CLI::App& parent) {
   app->add_option("file", options->file, "Graph file; - is standard input")->type_name("FILE.tk")->required();
   app->add_option("--device", options->device, "cpu, cuda, cuda:1 ...")->type_name("DEVICE")->capture_default_str();
   options->inputs.addTo(*app);
-  app->add_option("--seconds", options->seconds, "How long to measure")
+  app->add_option("--seconds", options->seconds, "How long to measure, up to 3600")
       ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
+      ->option_text("SECONDS=1.5");
   app->add_flag("--json", options->json, "Print JSON");
   options->compile.addTo(*app);
   return {app, [options] { return run(*options); }};

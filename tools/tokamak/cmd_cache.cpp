@@ -49,7 +49,8 @@ void list(runtime::KernelCache& cache, bool json) {
 
 void clear(runtime::KernelCache& cache, bool json) {
   const int64_t dropped = cache.clear();
-  say(json ? Json{{"dropped", dropped}}.dump(2) + "\n" : fmt::format("dropped {} kernels\n", dropped));
+  say(json ? Json{{"dropped", dropped}}.dump(2) + "\n"
+           : fmt::format("dropped {} kernel{}\n", dropped, dropped == 1 ? "" : "s"));
 }
 
 void stats(runtime::KernelCache& cache, bool json) {
@@ -62,8 +63,9 @@ void stats(runtime::KernelCache& cache, bool json) {
   }
   if (!stats.onDisk)
     return say(fmt::format("no cache on disk: {}\n", stats.warning.empty() ? "none is wanted" : stats.warning));
-  say(fmt::format("{}: {} kernels, {} of at most {}\n", stats.file, stats.diskEntries,
-                  formatBytes(static_cast<double>(stats.diskBytes)), formatBytes(static_cast<double>(limit))));
+  say(fmt::format("{}: {} kernel{}, {} of at most {}\n", stats.file, stats.diskEntries,
+                  stats.diskEntries == 1 ? "" : "s", formatBytes(static_cast<double>(stats.diskBytes)),
+                  formatBytes(static_cast<double>(limit))));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "command.h"
@@ -49,6 +50,9 @@ Result<Outcome> run(const Options& options) {
   if (options.file.empty())
     return Diagnostic{"T0801", {}, "opt wants a graph file", "write tokamak opt FILE.tk, or tokamak opt --list"};
   TK_TRY(Graph graph, loadGraph(options.file));
+  const std::vector<std::string_view> known = passNames();
+  for (const std::string& name : options.passes)  // before anything is printed
+    if (std::find(known.begin(), known.end(), name) == known.end()) return runPass(name, graph).error();
   std::string last = print(graph);
   if (!options.quiet) showStage("as written", graph);
   TK_RETURN_IF_ERROR(transform(graph, options, [&](std::string_view name, const Graph& now) {
@@ -71,7 +75,8 @@ Command addOpt(CLI::App& parent) {
   app->add_option("file", options->file, "Graph file; - is standard input")->type_name("FILE.tk");
   app->add_option("--passes", options->passes, "Passes to run instead of the default pipeline")
       ->delimiter(',')
-      ->type_name("A,B,...");
+      ->type_name("A,B,...")
+      ->allow_extra_args(false);  // the file may follow
   app->add_flag("--list", options->list, "List the passes");
   app->add_flag("--quiet", options->quiet, "Print the final graph only");
   return {app, [options] { return run(*options); }};

@@ -229,10 +229,15 @@ Command addSparse(CLI::App& parent) {
   auto options = std::make_shared<Options>();
   CLI::App* compileApp = app->add_subcommand("compile", "Compile a program and write a stage of it");
   options->program.addTo(*compileApp);
-  compileApp->add_option("--emit", options->emit, "What to write; sam: a folder for each region")
+  compileApp
+      ->add_option("--emit", options->emit,
+                   "What to write: table, stream, svg, schedule, or sam: a folder for each region")
       ->check(CLI::IsMember({"table", "stream", "sam", "svg", "schedule"}))
-      ->capture_default_str();
-  compileApp->add_option("-o", options->output, "Where to; standard output without it")->type_name("OUT");
+      ->option_text("STAGE=table");
+  compileApp
+      ->add_option("-o", options->output,
+                   "Where to, a folder for sam and for several pictures; standard output without it")
+      ->type_name("OUT");
   CLI::App* runApp = app->add_subcommand("run", "Run a program on data and compare with its dense form");
   options->program.addTo(*runApp);
   runApp->add_option("--output", options->outputFolder, "Write each output to DIR/NAME.npy")->type_name("DIR");

@@ -5,7 +5,9 @@
 namespace tokamak::tool {
 
 void CompileArguments::addTo(CLI::App& app) {
-  app.add_option("--threads", threads, "Threads to use; 0: as many as there are cores")->check(CLI::Range(0, 4096));
+  app.add_option("--threads", threads, "Threads to use; 0: as many as there are cores")
+      ->check(CLI::Range(0, 4096))
+      ->option_text("N=0");
   app.add_flag("--no-fuse", noFuse, "Make every op a kernel of its own, for comparison");
   app.add_flag("--no-library", noLibrary, "Generate matrix products and convolutions too");
   app.add_flag("--no-cache", noCache, "Neither read nor write the cache of compiled kernels");

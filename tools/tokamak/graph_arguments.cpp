@@ -50,6 +50,34 @@ Result<std::pair<size_t, std::string>> parseInputFile(const Graph& graph, const 
                     fmt::format("its inputs are {}", fmt::join(names, ", "))};
 }
 
+std::string_view numpyName(DType dtype) {
+  switch (dtype) {
+    case DType::boolean: return "bool";
+    case DType::u8: return "numpy.uint8";
+    case DType::i8: return "numpy.int8";
+    case DType::i16: return "numpy.int16";
+    case DType::i32: return "numpy.int32";
+    case DType::i64: return "numpy.int64";
+    case DType::f16: return "numpy.float16";
+    case DType::bf16: return "ml_dtypes.bfloat16";
+    case DType::f32: return "numpy.float32";
+    case DType::f64: return "numpy.float64";
+  }
+  return "";
+}
+
+/// The array in the file, of the input's dtype: numpy's default is float64, so another one is the commonest mistake.
+Result<Array> readInput(const Graph& graph, ValueId input, const std::string& file) {
+  TK_TRY(Array array, runtime::readNpy(file));
+  const DType wanted = graph.type(input).dtype;
+  if (array.dtype() == wanted) return array;
+  return Diagnostic{
+      "T0311",
+      {file, 0, 0},
+      fmt::format("input {} is {}, the file has {}", graph.label(input), nameOf(wanted), nameOf(array.dtype())),
+      fmt::format("convert it: numpy.save(file, array.astype({}))", numpyName(wanted))};
+}
+
 std::set<std::string, std::less<>> symbolsOf(const Graph& graph) {
   std::set<std::string, std::less<>> symbols;
   for (ValueId input : graph.inputs())
@@ -165,7 +193,7 @@ Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options) {
                         {},
                         fmt::format("--input {} is given twice", graph.node(graph.inputs()[index]).name),
                         "give each input once"};
-    TK_TRY(out.arrays[index], runtime::readNpy(file));
+    TK_TRY(out.arrays[index], readInput(graph, graph.inputs()[index], file));
     have[index] = true;
     learnDims(graph.type(graph.inputs()[index]), out.arrays[index], out.dims);
   }

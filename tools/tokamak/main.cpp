@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "console.h"
+#include "graph/text/nearest.h"
 
 namespace {
 
@@ -25,12 +26,44 @@ bool wantsJson(int argc, char** argv) {
   return false;
 }
 
-/// CLI11's complaint as a diagnostic; help and version requests are printed and are no complaint.
+/// The command whose arguments were being read, and how it is called: `tokamak sparse run`.
+std::pair<const CLI::App*, std::string> innermost(const CLI::App& app) {
+  const CLI::App* command = &app;
+  std::string name = "tokamak";
+  for (auto parsed = command->get_subcommands(); !parsed.empty(); parsed = command->get_subcommands()) {
+    command = parsed.back();
+    name += " " + command->get_name();
+  }
+  return {command, name};
+}
+
+/// `did you mean WORD?` for the name that is a slip away, else `otherwise`.
+std::string suggest(std::string_view word, const std::vector<std::string>& names, const std::string& otherwise) {
+  const std::string_view close = nearest(word, {names.begin(), names.end()});
+  return close.empty() ? otherwise : fmt::format("did you mean {}?", close);
+}
+
+/// CLI11's complaint as a diagnostic, in better words for a command or an option that does not exist.
+Diagnostic complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const auto [command, name] = innermost(app);
+  const std::string help = fmt::format("see {} --help", name);
+  const std::vector<std::string> left = command->remaining();
+  const std::string word = left.empty() ? "" : left[0];
+  std::vector<std::string> names;
+  for (const CLI::App* sub : command->get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
+  if (!names.empty() && !word.empty() && !word.starts_with('-'))
+    return {"T0801", {}, fmt::format("{} has no command {}", name, word), suggest(word, names, help)};
+  if (!word.starts_with("--")) return {"T0801", {}, error.what(), help};
+  for (const CLI::Option* option : command->get_options())
+    for (const std::string& longName : option->get_lnames()) names.push_back("--" + longName);
+  return {"T0801", {}, fmt::format("{} has no option {}", name, word), suggest(word, names, help)};
+}
+
+/// Help and version requests are printed and are no complaint.
 int parseFailure(const CLI::App& app, const CLI::ParseError& error, bool json) {
   if (error.get_exit_code() == 0) return app.exit(error);
-  std::string command = "tokamak";
-  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-  report({"T0801", {}, error.what(), fmt::format("see {} --help", command)}, json);
+  report(complaint(app, error), json);
   return static_cast<int>(Outcome::badInput);
 }
 

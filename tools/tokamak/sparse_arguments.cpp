@@ -22,10 +22,10 @@ void SparseArguments::addTo(CLI::App& app) {
       ->type_name("NAME|FILE");
   app.add_option("--data", data, "Folder with NAME.mtx, .tns, .npz or .npy for each input")->type_name("DIR");
   app.add_option("--random", seed, "Inputs that have no file are random")->type_name("SEED");
-  app.add_option("--density", density, "Share of entries that random sparse inputs store")
+  app.add_option("--density", density, "Share of entries that random sparse inputs store, 0 to 1")
       ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_option("--dims", dims, "Sizes of dimensions: N=64,M=32")->type_name("NAME=SIZE,...");
+      ->option_text("SHARE=0.1");
+  app.add_option("--dims", dims, "Sizes of dimensions: N=64,M=32")->option_text("NAME=SIZE,...");
 }
 
 namespace {
@@ -47,6 +47,15 @@ Result<Schedule> chooseSchedule(const Source& source, const std::string& wanted)
                     {},
                     fmt::format("there is no schedule {}", wanted),
                     fmt::format("give a file that holds one, or {}", fmt::join(names, ", "))};
+}
+
+Diagnostic unknownDim(const Program& program, std::string_view name) {
+  std::vector<std::string> names;
+  for (const sparse::Dim& dim : program.dims()) names.push_back(dim.name);
+  return {"T0804",
+          {},
+          fmt::format("the program has no dimension {}", name),
+          fmt::format("its dimensions are {}", fmt::join(names, ", "))};
 }
 
 Tensor randomInput(const Program& program, const TensorDecl& decl, double density, std::mt19937_64& random) {
@@ -100,7 +109,7 @@ Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
   TK_TRY(const DimBindings sizes, parseDims(arguments.dims));
   for (const auto& [name, size] : sizes) {
     const DimId dim = out.program.findDim(name);
-    if (!dim) return Diagnostic{"T0804", {}, fmt::format("the program has no dimension {}", name), "check --dims"};
+    if (!dim) return unknownDim(out.program, name);
     out.program.dims()[dim.index].size = size;
   }
   TK_RETURN_IF_ERROR(readInputs(arguments, out));
