@@ -115,7 +115,7 @@ def main(arguments: list[str]) -> int:
         print("tokamak sweep --scheduler needs the package `distributed`: pip install distributed", file=sys.stderr)
         return 2
     try:
-        with Client(known.scheduler, timeout="20s") as client:
+        with Client(known.scheduler, timeout="10s") as client:
             print(sweep(rest, client), end="")
     except (OSError, TimeoutError) as error:
         print(f"tokamak sweep: no Dask scheduler answers at {known.scheduler}: {error}", file=sys.stderr)
