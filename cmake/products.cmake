@@ -75,14 +75,14 @@ if(TOKAMAK_TESTS)
 endif()
 
 # The component `library` is what a program needs to be built against Tokamak: the shared library, tokamak.h, the
-# folders' headers it includes, and the package config.
+# folders' headers it includes, those of sparse programs, and the package config.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tokamak)
 install(TARGETS libtokamak EXPORT tokamak LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
                                                    NAMELINK_COMPONENT library)
 install(DIRECTORY include/tokamak DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
-foreach(folder support graph fusion kernel schedule library runtime driver)
+foreach(folder support graph fusion kernel schedule library runtime sparse driver)
   install(DIRECTORY src/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal COMPONENT library
-          FILES_MATCHING PATTERN "*.h" PATTERN "onednn*" EXCLUDE PATTERN "testing.h" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "onednn*" EXCLUDE PATTERN "testing*" EXCLUDE)
 endforeach()
 install(FILES src/codegen/cuda/compile.h src/codegen/cuda/emit.h src/codegen/cuda/nvrtc.h COMPONENT library
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal/codegen/cuda)

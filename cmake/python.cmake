@@ -26,4 +26,5 @@ add_custom_command(
   COMMAND sh -c "for f in '${PROJECT_SOURCE_DIR}'/python/tokamak/*; do ln -sfn \"$f\" '${python_build}/tokamak/'; done"
   COMMAND ${CMAKE_COMMAND} -E create_symlink ${PROJECT_SOURCE_DIR}/bench/fusionbench ${python_build}/fusionbench
   VERBATIM)
-install(TARGETS tokamak_python LIBRARY DESTINATION tokamak COMPONENT python)
+# The wheel's component alone: `make install` neither builds it nor has a place for it.
+install(TARGETS tokamak_python LIBRARY DESTINATION tokamak COMPONENT python EXCLUDE_FROM_ALL)

@@ -1,4 +1,4 @@
-# Installs the build in BUILD_DIR into a fresh prefix, builds the consumer against it and runs it.
+# Installs the build in BUILD_DIR into a fresh prefix as `make install` does, builds the consumer against it and runs it.
 set(prefix ${WORK_DIR}/prefix)
 file(REMOVE_RECURSE ${WORK_DIR})
 function(step)
@@ -8,7 +8,10 @@ function(step)
   endif()
   set(output "${output}" PARENT_SCOPE)
 endfunction()
-step(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix} --component library)
+step(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
+if(EXISTS ${prefix}/tokamak OR NOT EXISTS ${prefix}/bin/tokamak)
+  message(FATAL_ERROR "the Python extension is the wheel's, the command line is not")
+endif()
 step(${CMAKE_COMMAND} -S ${SOURCE_DIR}/tests/consumer -B ${WORK_DIR}/build -G Ninja -DCMAKE_PREFIX_PATH=${prefix}
      -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=${CXX_FLAGS})
 step(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
