@@ -1,5 +1,6 @@
 # tokamak_folder(NAME DEPENDS ...): the sources of src/NAME become the object library tokamak_NAME, and its *_test.cpp
-# one test program. New files are found by name; nothing is listed twice. Folder names stand for their libraries.
+# one test program. New files are found by name; nothing is listed twice. Folder names stand for their libraries. EXCLUDE
+# leaves out a folder inside it that is built by itself.
 include(CTest)
 if(TOKAMAK_TESTS)
   find_package(GTest REQUIRED)
@@ -7,9 +8,12 @@ if(TOKAMAK_TESTS)
 endif()
 
 function(tokamak_folder name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;SYSTEM_INCLUDES" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXCLUDE" "DEPENDS;SYSTEM_INCLUDES" ${ARGN})
   string(REPLACE "/" "_" target ${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(ARG_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "/src/${ARG_EXCLUDE}/")
+  endif()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")

@@ -24,6 +24,7 @@ ARROWS: dict[str, list[str]] = {
     "runtime": ["support"],
     "sparse": ["support", "sparse/stream"],
     "sparse/stream": ["support"],
+    "sparse/mlir": ["sparse"],
     "sim": ["sparse/stream"],
     "search": ["sparse", "sim"],
     "driver": ["passes", "schedule", "codegen/llvm", "codegen/cuda", "library", "runtime", "sparse", "sim"],

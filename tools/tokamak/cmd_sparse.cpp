@@ -28,7 +28,9 @@ constexpr const char* kFooter = R"(Examples:
   tokamak sparse run gcn.ein --data cora --schedule auto --json
   tokamak sparse explain gcn.ein --schedule full --dims N=200,F=50
   tokamak sparse compile gcn.ein --schedule full --dims N=200,F=50 --emit stream -o gcn.stream
-  tokamak sparse compile gcn.ein --schedule layers --data cora --emit sam -o cora-sam    a folder for each region)";
+  tokamak sparse compile gcn.ein --schedule layers --data cora --emit sam -o cora-sam    a folder for each region
+  tokamak sparse run model.mlir --random 0 --dims arg0_0=200      linalg and sparse_tensor, as Torch-MLIR prints them
+  tokamak sparse compile model.mlir --emit ein                     the same in the notation)";
 
 /// Above this many steps the dense evaluation is left out unless asked for.
 constexpr double kAffordable = 3e8;
@@ -79,8 +81,17 @@ Result<> emitSam(const SparseProgram& program, const Compiled& compiled, const s
   return Unit{};
 }
 
+Result<Outcome> emitText(const Options& options, const std::string& text) {
+  if (options.output.empty())
+    say(text);
+  else
+    TK_RETURN_IF_ERROR(writeFile(options.output, text));
+  return Outcome::done;
+}
+
 Result<Outcome> runCompile(const Options& options) {
   TK_TRY(const SparseProgram program, loadSparse(options.program));
+  if (options.emit == "ein") return emitText(options, print(program.source));
   TK_TRY(const Timed timed, compileTimed(program));
   const std::vector<CompiledRegion>& regions = timed.compiled.regions;
   if (options.emit == "sam") {
@@ -97,11 +108,7 @@ Result<Outcome> runCompile(const Options& options) {
   std::string text;
   for (const CompiledRegion& region : regions) text += (text.empty() ? "" : "\n") + textOf(region, options.emit);
   if (options.emit == "schedule") text = print(scheduleOf(timed.compiled, program.schedule.name));
-  if (options.output.empty())
-    say(text);
-  else
-    TK_RETURN_IF_ERROR(writeFile(options.output, text));
-  return Outcome::done;
+  return emitText(options, text);
 }
 
 /// One result as a line of text and as JSON; written to the folder where one is given.
@@ -151,6 +158,7 @@ Result<Outcome> runRun(const Options& options) {
   std::string text =
       fmt::format("{}: {} region{} compiled in {:.1f} ms, {} tokens in {:.1f} ms\n", program.schedule.name, regions,
                   regions == 1 ? "" : "s", timed.ms, execution.tokens, ms);
+  for (const std::string& note : program.notes) text += "  " + note + "\n";
   for (const AlgebraStep& step : timed.compiled.algebra) text += "  " + step.str() + "\n";
   if (!options.outputFolder.empty()) TK_RETURN_IF_ERROR(makeFolder(options.outputFolder));
   for (const auto& [name, tensor] : execution.results) {
@@ -231,8 +239,8 @@ Command addSparse(CLI::App& parent) {
   options->program.addTo(*compileApp);
   compileApp
       ->add_option("--emit", options->emit,
-                   "What to write: table, stream, svg, schedule, or sam: a folder for each region")
-      ->check(CLI::IsMember({"table", "stream", "sam", "svg", "schedule"}))
+                   "What to write: ein, table, stream, svg, schedule, or sam: a folder for each region")
+      ->check(CLI::IsMember({"ein", "table", "stream", "sam", "svg", "schedule"}))
       ->option_text("STAGE=table");
   compileApp
       ->add_option("-o", options->output,

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <random>
+#include <set>
 
 #include "console.h"
 #include "graph_arguments.h"
@@ -17,7 +18,7 @@ namespace tokamak::tool {
 using namespace tokamak::sparse;
 
 void SparseArguments::addTo(CLI::App& app) {
-  app.add_option("file", file, "Sparse program; - is standard input")->type_name("FILE.ein")->required();
+  app.add_option("file", file, "Sparse program; - is standard input")->type_name("FILE.ein|FILE.mlir")->required();
   app.add_option("--schedule", schedule, "A schedule of the file, a file that holds one, auto, unfused or full")
       ->type_name("NAME|FILE");
   app.add_option("--data", data, "Folder with NAME.mtx, .tns, .npz or .npy for each input")->type_name("DIR");
@@ -26,6 +27,7 @@ void SparseArguments::addTo(CLI::App& app) {
       ->check(CLI::Range(0.0, 1.0))
       ->option_text("SHARE=0.1");
   app.add_option("--dims", dims, "Sizes of dimensions: N=64,M=32")->option_text("NAME=SIZE,...");
+  app.add_option("--function", function, "Which function of an .mlir file; main or forward without it");
 }
 
 namespace {
@@ -73,11 +75,13 @@ Tensor randomInput(const Program& program, const TensorDecl& decl, double densit
   return fromDense(values, shape, format, decl.dtype);
 }
 
-Result<> readInputs(const SparseArguments& arguments, SparseProgram& out) {
+/// Inputs that have a file. Those in `own` need none: their values came with the program.
+Result<> readInputs(const SparseArguments& arguments, const std::set<std::string>& own, SparseProgram& out) {
   for (const TensorDecl& decl : out.program.tensors()) {
     if (decl.role != Role::input || arguments.data.empty()) continue;
     Result<Entries> entries = readFromFolder(arguments.data, decl.name);
-    if (!entries && arguments.seed && entries.error().message.starts_with("there is no tensor")) continue;
+    const bool optional = arguments.seed || own.contains(decl.name);
+    if (!entries && optional && entries.error().message.starts_with("there is no tensor")) continue;
     if (!entries) return entries.error();
     if (entries->shape.size() != decl.dims.size()) {
       out.inputs[decl.name].shape = entries->shape;  // bindSizes says what is wrong
@@ -98,12 +102,26 @@ Result<> readInputs(const SparseArguments& arguments, SparseProgram& out) {
   return Unit{};
 }
 
+std::set<std::string> ownInputs(const ImportedProgram& imported) {
+  std::set<std::string> out;
+  for (const auto& [name, weight] : imported.weights) out.insert(name);
+  for (const DerivedInput& derived : imported.derived) out.insert(derived.name);
+  return out;
+}
+
 }  // namespace
 
 Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
   TK_TRY(const std::string text, readFile(arguments.file));
   SparseProgram out;
-  TK_TRY(out.source, parseSource(text, arguments.file));
+  ImportedProgram imported;
+  if (arguments.file.ends_with(".mlir")) {
+    TK_TRY(imported, readMlir(text, arguments.file, {arguments.function, arguments.seed.value_or(0)}));
+    out.source.program = imported.program;
+    out.notes = imported.notes;
+  } else {
+    TK_TRY(out.source, parseSource(text, arguments.file));
+  }
   TK_TRY(out.schedule, chooseSchedule(out.source, arguments.schedule));
   out.program = out.source.program;
   TK_TRY(const DimBindings sizes, parseDims(arguments.dims));
@@ -112,13 +130,14 @@ Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
     if (!dim) return unknownDim(out.program, name);
     out.program.dims()[dim.index].size = size;
   }
-  TK_RETURN_IF_ERROR(readInputs(arguments, out));
+  TK_RETURN_IF_ERROR(readInputs(arguments, ownInputs(imported), out));
   out.hasData = !arguments.data.empty() || arguments.seed.has_value();
   if (!out.hasData) return out;
   std::mt19937_64 random(arguments.seed.value_or(0));
+  const std::set<std::string> own = ownInputs(imported);
   if (arguments.seed)
     for (const TensorDecl& decl : out.program.tensors()) {
-      if (decl.role != Role::input || out.inputs.contains(decl.name)) continue;
+      if (decl.role != Role::input || out.inputs.contains(decl.name) || own.contains(decl.name)) continue;
       for (const DimId dim : decl.dims)
         if (out.program.dim(dim).size < 0)
           return Diagnostic{"T0933", decl.location,
@@ -126,6 +145,7 @@ Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
                             fmt::format("give it with --dims {}=64", out.program.dim(dim).name)};
       out.inputs[decl.name] = randomInput(out.program, decl, arguments.density, random);
     }
+  TK_RETURN_IF_ERROR(completeInputs(imported, out.program, out.inputs));
   TK_RETURN_IF_ERROR(bindSizes(out.program, out.inputs));
   TK_TRY(out.inputs, inDeclaredFormats(out.program, std::move(out.inputs)));
   return out;

@@ -4,19 +4,19 @@
 #include <optional>
 #include <string>
 
-#include "sparse/einsum/evaluate.h"
+#include "sparse/import/mlir.h"
 #include "sparse/schedule/schedule.h"
 
 namespace tokamak::tool {
 
 /// A sparse program, its schedule and its data, as asked for on the command line.
 struct SparseArguments {
-  std::string file, schedule, data;
+  std::string file, schedule, data, function;
   std::optional<uint64_t> seed;
   double density = 0.1;
   std::vector<std::string> dims;
 
-  /// Adds the file, --schedule, --data, --random, --density and --dims.
+  /// Adds the file, --schedule, --data, --random, --density, --dims and --function.
   void addTo(CLI::App& app);
 };
 
@@ -26,10 +26,12 @@ struct SparseProgram {
   sparse::Program program;  // with sizes
   sparse::Bindings inputs;  // in declared formats; empty where no data was given and none is needed
   bool hasData = false;
+  std::vector<std::string> notes;  // about weights that came with the program
 };
 
-/// Reads the program and its schedule: `--schedule` names one of the file's, or is a file that holds one, or is
-/// `unfused` or `full`. Inputs come from --data, or at random, or there are none and sizes stand in the program.
+/// Reads the program, MLIR where the file's name ends in .mlir, and its schedule: `--schedule` names one of the file's,
+/// or is a file that holds one, or is `unfused` or `full`. Inputs come from --data, or at random, or there are none and
+/// sizes stand in the program.
 Result<SparseProgram> loadSparse(const SparseArguments& arguments);
 
 }  // namespace tokamak::tool

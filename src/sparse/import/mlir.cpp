@@ -1,0 +1,73 @@
+#include "sparse/import/mlir.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "support/shared_library.h"
+
+namespace tokamak::sparse {
+
+namespace {
+
+using Reader = void(std::string_view text, const std::string& file, const MlirOptions& options,
+                    Result<ImportedProgram>& out);
+
+constexpr const char* kComponent = "libtokamak_mlir.so";
+
+/// The component lies beside the program that asks for it, or in lib beside its folder.
+std::vector<std::string> candidates() {
+  std::vector<std::string> out;
+  if (const char* named = std::getenv("TOKAMAK_MLIR")) return {named};
+  std::error_code failed;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (!failed)
+    for (const char* folder : {"", "../lib", "../lib64", "../lib/tokamak"})
+      out.push_back((program.parent_path() / folder / kComponent).lexically_normal());
+  out.emplace_back(kComponent);
+  return out;
+}
+
+}  // namespace
+
+Result<ImportedProgram> readMlir(std::string_view text, const std::string& file, const MlirOptions& options) {
+  std::string tried;
+  const std::vector<std::string> places = candidates();
+  const auto library = SharedLibrary::open(places, tried);
+  Reader* read = nullptr;
+  if (!library || !library->find("tokamakReadMlir", read))
+    return Diagnostic{"T0850",
+                      {file, 0, 0},
+                      "MLIR cannot be read: the component that does it was not built or is not where it should be",
+                      fmt::format("install libmlir-19-dev (scripts/bootstrap.sh does), then build again; tried:\n{}",
+                                  tried.empty() ? library->path() : tried)};
+  Result<ImportedProgram> out = Diagnostic{};
+  read(text, file, options, out);
+  return out;
+}
+
+Result<> completeInputs(const ImportedProgram& imported, Program& program, Bindings& inputs) {
+  for (const auto& [name, weight] : imported.weights) inputs.try_emplace(name, weight);
+  for (const TensorDecl& decl : program.tensors()) {
+    const auto known = inputs.find(decl.name);
+    if (decl.role != Role::input || known == inputs.end() || known->second.shape.size() != decl.dims.size()) continue;
+    for (size_t i = 0; i < decl.dims.size(); ++i)
+      if (Dim& dim = program.dims()[decl.dims[i].index]; dim.size < 0) dim.size = known->second.shape[i];
+  }
+  for (const DerivedInput& derived : imported.derived) {
+    const TensorId id = program.findTensor(derived.name);
+    const std::vector<int64_t> shape = program.shape(id);
+    for (size_t i = 0; i < shape.size(); ++i) {
+      const Dim& dim = program.dim(program.tensor(id).dims[i]);
+      if (dim.size < 0)
+        return Diagnostic{"T0933", program.tensor(id).location,
+                          fmt::format("the size of dimension {} is not known", dim.name),
+                          fmt::format("give it with --dims {}=64", dim.name)};
+    }
+    inputs.try_emplace(derived.name, derived.make(shape));
+  }
+  return Unit{};
+}
+
+}  // namespace tokamak::sparse
