@@ -250,7 +250,7 @@ def write(path: Path, picture_path: Path, results: dict, conditions: str) -> Non
         "## Granularity\n",
         granularity_table(every),
         f"\n![cycles by granularity]({picture_path.relative_to(path.parent).as_posix()})\n",
-        "*Partial*: what shares a row is one region (`rows` in the examples); *per layer*: the paper's cut. "
+        "*Partial*: what shares a row is one region (`rows` in the examples). *Per layer*: the paper's cut.\n"
         "*Comal's*: FuseFlow's own graphs on the same data in Comal (unfused / per layer / full), features stored\n"
         "sparse.\n",
         "## The search's choice\n",
