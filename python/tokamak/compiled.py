@@ -151,7 +151,8 @@ def compile_segment(importer: Importer, level: int, options: Options) -> _ext.Ex
     except (_ext.Error, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         path = save_repro(graph.text(), importer.hints)
-        message = f"tokamak could not compile a region ({reason}); ATen runs it. To see it again: tokamak repro {path}"
+        command = f"tokamak repro {path}" + (" --device cuda" if importer.device.type == "cuda" else "")
+        message = f"tokamak could not compile a region ({reason}); ATen runs it. To see it again: {command}"
         raise RegionFailed(importer.lowered[level], f"its region failed to compile: {reason}", message) from error
 
 

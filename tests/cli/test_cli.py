@@ -286,6 +286,10 @@ class BadInput(Case):
         self.ok("sparse", "run", "--random", 0, "--dims", "N=3,M=4", EXAMPLES / "sparse" / "spmv.ein")
         self.ok("sparse", "run", EXAMPLES / "sparse" / "spmv.ein", "--random", 0, "--dims", "N=3", "--dims", "M=4")
 
+    def test_repro_compares_on_the_device_that_is_named(self) -> None:
+        self.assertIn("@gelu on cpu N=8:", self.ok("repro", EXAMPLES / "gelu.tk", "--dims", "N=8"))
+        self.assertIn("@gelu on interp", self.ok("repro", EXAMPLES / "gelu.tk", "--dims", "N=8", "--device", "interp"))
+
     def test_devices_that_a_command_does_not_have(self) -> None:
         gelu, softmax = EXAMPLES / "gelu.tk", EXAMPLES / "softmax.tk"
         self.assertIn("--device cpu", self.refused("T0801", "bench", gelu, "--dims", "N=8", "--device", "interp"))

@@ -212,8 +212,10 @@ Command addRepro(CLI::App& parent) {
       parent.add_subcommand("repro", "Compile a saved program again, run it and compare with the reference");
   app->footer(
       "torch.compile saves a region that failed to compile and names the file. Examples:\n"
-      "  tokamak repro ~/.cache/tokamak/repro/0123456789ab.tk");
+      "  tokamak repro ~/.cache/tokamak/repro/0123456789ab.tk\n"
+      "  tokamak repro ~/.cache/tokamak/repro/0123456789ab.tk --device cuda     a region that was for a GPU");
   app->add_option("file", options->file, "Graph file")->type_name("FILE.tk")->required();
+  app->add_option("--device", options->device, "cpu, cuda, cuda:1 ...")->type_name("DEVICE")->capture_default_str();
   options->inputs.addTo(*app);
   app->add_flag("--json", options->json, "Print JSON");
   options->compile.addTo(*app);
