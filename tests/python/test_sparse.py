@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import tokamak
 import torch
-from torch import nn
-
 from tokamak import sparse
+from torch import nn
 
 LAYOUTS = {
     "coo": lambda t: t.to_sparse(),
@@ -61,3 +61,20 @@ def test_the_program_is_text() -> None:
     assert "out[i, j] = relu(add[i, j])" in fast.program
     assert "schedule auto" in fast.schedule
     assert "region" in fast.explain(brief=True)
+
+
+def test_cycles() -> None:
+    A, x = scattered(10, 10).to_sparse_csr(), torch.randn(10, 6)
+    cycles = {}
+    for schedule in ("unfused", "full"):
+        fast = sparse.compile(GraphConvolution(6, 4), A, x, schedule=schedule)
+        for profile in ("comal", "comal-hbm", "hw"):
+            report = fast.simulate(A, x, profile=profile)
+            assert len(report.regions) == len(fast.regions)
+            assert report.cycles == sum(region.cycles for region in report.regions) > 0
+            assert all(region.tokens > 0 for region in report.regions)
+            cycles[schedule, profile] = report.cycles
+    assert cycles["full", "comal"] < cycles["unfused", "comal"]
+    assert cycles["full", "comal"] <= cycles["full", "comal-hbm"]
+    with pytest.raises(tokamak.Error, match="T0801"):
+        fast.simulate(A, x, profile="fast")

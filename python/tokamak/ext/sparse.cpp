@@ -12,6 +12,7 @@
 
 #include "py.h"
 #include "sim/simulate.h"
+#include "sparse/io/io.h"
 #include "sparse/lower/execute.h"
 #include "sparse/lower/explain.h"
 #include "sparse/stream/picture.h"
@@ -157,6 +158,61 @@ PyObject* run(PyObject* self, PyObject* inputs) {
   });
 }
 
+/// Writes each input where `tokamak sparse run --data FOLDER` finds it: dense ones as .npy, matrices as .mtx, others as
+/// the files of a SAM folder.
+PyObject* saveData(PyObject* self, PyObject* args) {
+  return guarded([&] {
+    PyObject *inputs = nullptr, *folderName = nullptr;
+    check(PyArg_ParseTuple(args, "OU", &inputs, &folderName));
+    const std::string folder = toString(folderName);
+    const Bindings bound = checkedInputs(Box::of(self).written, inputs);
+    for (const auto& [name, tensor] : bound) {
+      const std::string path = fmt::format("{}/{}", folder, name);
+      const Result<> written = tensor.format.isDense() ? writeTensor(path + ".npy", tensor)
+                               : tensor.rank() == 2    ? writeTensor(path + ".mtx", tensor)
+                                                       : writeSamTensor(folder, name, tensor);
+      if (!written) raise(written.error());
+    }
+    return Ref::borrow(Py_None);
+  });
+}
+
+/// Runs the regions one after another in the simulator: their names, cycles and tokens.
+PyObject* simulateRegions(PyObject* self, PyObject* args) {
+  return guarded([&] {
+    PyObject *inputs = nullptr, *profileName = nullptr;
+    check(PyArg_ParseTuple(args, "OU", &inputs, &profileName));
+    const auto profile = fromName<sim::Profile>(toString(profileName));
+    if (!profile) raise(PyExc_ValueError, "there is no such profile: " + toString(profileName));
+    SparseProgram& program = Box::of(self);
+    const Bindings bound = checkedInputs(program.written, inputs);
+    struct Line {
+      std::string name;
+      uint64_t cycles, tokens;
+    };
+    std::vector<Line> lines;
+    const auto simulated = [&] {
+      const Released others;
+      return executeWith(program.compiled, bound,
+                         [&](const CompiledRegion& region, const stream::Inputs& reads) -> Result<stream::Storages> {
+                           sim::Options options;
+                           options.profile = *profile;
+                           TK_TRY(sim::Report report, sim::simulate(region.graph, reads, options));
+                           lines.push_back({region.table.name, report.cycles, report.tokens});
+                           return std::move(report.outputs);
+                         });
+    }();
+    if (!simulated) raise(simulated.error());
+    Ref list = owned(PyList_New(0));
+    for (const Line& line : lines) {
+      Ref item = owned(Py_BuildValue("(sKK)", line.name.c_str(), static_cast<unsigned long long>(line.cycles),
+                                     static_cast<unsigned long long>(line.tokens)));
+      check(PyList_Append(list.get(), item.get()) == 0);
+    }
+    return list;
+  });
+}
+
 PyObject* explainText(PyObject* self, PyObject* brief) {
   return guarded([&] {
     const SparseProgram& program = Box::of(self);
@@ -243,6 +299,8 @@ PyObject* tokens(PyObject* self, PyObject*) {
 
 PyMethodDef programMethods[] = {
     {"run", run, METH_O, "run(inputs) -> SparseRun"},
+    {"simulate", simulateRegions, METH_VARARGS, "simulate(inputs, profile) -> [(region, cycles, tokens)]"},
+    {"save_data", saveData, METH_VARARGS, "save_data(inputs, folder): each input as a file"},
     {"explain", explainText, METH_O, "explain(brief) -> what was decided and why"},
     {"explain_json", explainData, METH_NOARGS, "the same as JSON, without tables"},
     {"text", text, METH_NOARGS, "the program"},

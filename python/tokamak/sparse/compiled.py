@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from typing import Any
 
 import torch
@@ -11,12 +12,31 @@ from torch.utils import _pytree as pytree
 
 from .. import _ext
 from . import data, formats, schedules
-from .index import Base, Value, leaves
+from .index import Value, leaves
 from .model import Argument, Held, Recorded, record
 from .places import refuse
+from .trace import Part
 
 KEPT = 16
 """How many shapes of inputs a compiled model remembers."""
+
+
+PROFILES = ("comal", "comal-hbm", "hw")
+
+
+@dataclasses.dataclass(frozen=True)
+class RegionCycles:
+    name: str
+    cycles: int
+    tokens: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """Cycles of a program: its regions run one after another."""
+
+    cycles: int
+    regions: list[RegionCycles]
 
 
 @dataclasses.dataclass
@@ -25,10 +45,17 @@ class Variant:
 
     recorded: Recorded
     program: _ext.SparseProgram
+    schedule: str  # as it was asked for
+
+    def schedule_text(self) -> str:
+        """The schedule as a file has it."""
+        if self.schedule.startswith("schedule"):
+            return self.schedule
+        return {"auto": "schedule auto { fuse auto }\n", "unfused": "schedule unfused { }\n"}[self.schedule]
 
 
 class Compiled:
-    """A model as a sparse program, called like the model. Results have eager's dense meaning; there are no gradients."""
+    """A model as a sparse program, called like the model. Results have eager's dense meaning, and no gradients."""
 
     def __init__(self, model: torch.nn.Module, args: tuple, kwargs: dict, formats: dict[str, str], schedule: str):
         self.model = model
@@ -66,6 +93,25 @@ class Compiled:
         """The same as data: regions with their statements, orders and estimates."""
         return json.loads(self.first.program.explain_json())
 
+    def simulate(self, *args: Any, profile: str = "comal", **kwargs: Any) -> Simulation:
+        """What the program takes on these inputs, cycle by cycle, in a profile of `tokamak sim`."""
+        variant = self._variant(args, kwargs)
+        if profile not in PROFILES:
+            raise refuse("T0801", f"there is no profile {profile!r}", f"use {', '.join(PROFILES)}")
+        lines = variant.program.simulate(inputs(variant.recorded, args, kwargs), profile)
+        return Simulation(sum(cycles for _, cycles, _ in lines), [RegionCycles(*line) for line in lines])
+
+    def save(self, folder: str | os.PathLike, *args: Any, **kwargs: Any) -> None:
+        """Writes the program as `model.ein`, with its schedule, and weights and these inputs as data beside it.
+
+        `tokamak sparse run FOLDER/model.ein --data FOLDER` runs them, and so do explain, compile and sim.
+        """
+        variant = self._variant(args, kwargs)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "model.ein"), "w", encoding="utf-8") as file:
+            file.write(f"{variant.recorded.text}\n{variant.schedule_text()}")
+        variant.program.save_data(inputs(variant.recorded, args, kwargs), os.fspath(folder))
+
     def _variant(self, args: tuple, kwargs: dict) -> Variant:
         check(args, kwargs)
         key = signature(args, kwargs)
@@ -75,7 +121,7 @@ class Compiled:
             recorded = record(self.model, args, kwargs, self.formats)
             schedule = schedules.chosen(self.requested, recorded.statements)
             program = _ext.SparseProgram(recorded.text, inputs(recorded, args, kwargs), schedule)
-            self.variants[key] = Variant(recorded, program)
+            self.variants[key] = Variant(recorded, program, schedule)
         return self.variants[key]
 
 
@@ -103,13 +149,19 @@ def signature(args: tuple, kwargs: dict) -> Any:
 
 def inputs(recorded: Recorded, args: tuple, kwargs: dict) -> list[data.Entry]:
     given = [item for item in pytree.tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
-    return [data.entry(base, tensor_of(base, given)) for base in recorded.inputs]
+    return [data.entry(base, tensor_of(base.source, given)) for base in recorded.inputs]
 
 
-def tensor_of(base: Base, given: list[torch.Tensor]) -> torch.Tensor:
-    if isinstance(base.source, Argument):
-        return given[base.source.position]
-    return base.source.now() if isinstance(base.source, Held) else base.source
+def tensor_of(source: object, given: list[torch.Tensor]) -> torch.Tensor:
+    """The data of an input, as they are now."""
+    if isinstance(source, Argument):
+        return given[source.position]
+    if isinstance(source, Held):
+        return source.now()
+    if isinstance(source, Part):
+        return tensor_of(source.of, given).index_select(source.axis, torch.tensor(source.columns))
+    assert isinstance(source, torch.Tensor)
+    return source
 
 
 def result(run: _ext.SparseRun, item: Any, wanted: dict[str, str]) -> Any:

@@ -9,7 +9,7 @@ from .index import Base, leaves
 from .places import refuse
 
 Entry = tuple[str, list[int], torch.Tensor, torch.Tensor | None]
-"""An input as the extension takes it: name, shape, float64 values, and int32 coordinates where they are not all there."""
+"""An input as the extension takes it: name, shape, float64 values, and int32 coordinates unless all are there."""
 
 
 def coordinates(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -53,8 +53,8 @@ def entry(base: Base, tensor: torch.Tensor) -> Entry:
     """A tensor as the program's input `base`."""
     tensor = tensor.detach()
     if tuple(tensor.shape) != base.shape:
-        raise refuse("T0914", f"{base.name} has shape {list(tensor.shape)}, the program was made for {list(base.shape)}",
-                     "compile the model for these inputs")  # fmt: skip
+        shapes = f"shape {list(tensor.shape)}, the program was made for {list(base.shape)}"
+        raise refuse("T0914", f"{base.name} has {shapes}", "compile the model for these inputs")
     tensor = tensor.cpu()
     inner = leaves(base.slots)
     shape = [leaf.size for leaf in inner]
@@ -66,10 +66,10 @@ def entry(base: Base, tensor: torch.Tensor) -> Entry:
     for axis, slot in zip(kept, base.slots, strict=True):
         rest = at[axis]
         parts = []
-        for leaf in reversed(slot.leaves()):
-            parts.append(rest % leaf.size if leaf.size else rest)
-            rest = rest // leaf.size if leaf.size else rest
-        rows += parts[::-1]
+        for leaf in slot.leaves()[:0:-1]:
+            parts.append(rest % leaf.size)
+            rest = rest // leaf.size
+        rows += [rest, *parts[::-1]]  # what is outside the shape stays so, to be refused
     matrix = torch.stack(rows, 1) if rows else torch.zeros(values.numel(), 0)
     return base.name, shape, values.to(torch.float64).contiguous(), matrix.to(torch.int32).contiguous()
 

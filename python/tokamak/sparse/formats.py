@@ -19,7 +19,7 @@ LEVEL = re.compile(r"(dense|compressed|singleton)\s+(\d+)(?:\s*([/%])\s*(\d+))?(
 
 @dataclasses.dataclass(frozen=True)
 class Level:
-    """One level: its kind, the axis it holds, and for a blocked axis which part (`/` outer, `%` inner) of which block."""
+    """One level: its kind, the axis it holds, and of a blocked axis which part (`/` outer, `%` inner) of what block."""
 
     kind: str
     axis: int
@@ -85,6 +85,10 @@ def named(text: str, rank: int) -> list[Level] | None:
 
 def is_dense(levels: list[Level]) -> bool:
     return all(level.kind == "dense" for level in levels)
+
+
+def is_sparse(base: Base) -> bool:
+    return bool(base.format) and not is_dense(parse(base.format or "", len(base.shape), base.name))
 
 
 def of_tensor(tensor: torch.Tensor) -> str | None:

@@ -1,8 +1,8 @@
 """Index notation under construction: dimensions, indices, tensors and expressions.
 
-A reshape splits or joins axes, and index notation knows neither. So a dimension may be *refined* at any time: 768 becomes
-(12, 64) everywhere, in the tensors that were recorded long before as well, because a tensor's axes and a statement's
-variables only point to dimensions. What is joined again stays apart as two indices that are read one after the other.
+A reshape splits or joins axes, and index notation knows neither. So a dimension may be *refined* at any time: 768
+becomes (12, 64) everywhere, in the tensors that were recorded long before as well, because a tensor's axes and a
+statement's variables only point to dimensions. What is joined again stays apart as two indices, one after the other.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def match(left: Iterable[Dim], right: Iterable[Dim]) -> None:
 
 
 class Index:
-    """An axis of a tensor or a variable of a statement: something that runs over a dimension, and is refined with it."""
+    """An axis of a tensor or a variable of a statement: it runs over a dimension, and is refined with it."""
 
     def __init__(self, dim: Dim):
         self.dim = dim
@@ -115,7 +115,7 @@ class Base:
 
 
 Axes = list[list[Index]]
-"""The axes of a view: each a list of indices that are read as one, outermost first; an empty list is size 1 or repeats."""
+"""The axes of a view: each a list of indices read as one, outermost first; an empty list is size 1 or repeats."""
 
 
 class Expr:
@@ -173,8 +173,8 @@ class Statement:
 class Value:
     """What a traced tensor is: a view of a base, or a number that is the same everywhere.
 
-    `pattern` is an input, seen with the same axes: where that stores nothing, this is 0. `absent` is the same for what a
-    truth is not. `mask` says of a value that was filled with -inf where it is kept.
+    `pattern` is an input, seen with the same axes: where that stores nothing, this is 0. `absent` is the same for what
+    a truth is not. `mask` says of a value that was filled with -inf where it is kept.
     """
 
     shape: tuple[int, ...]

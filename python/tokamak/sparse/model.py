@@ -12,8 +12,9 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import text
-from .index import Base, Index, Statement, Value, leaves
+from .index import Base, Statement, Value, leaves
 from .places import refuse
+from .restrict import restrict
 from .trace import Trace, Traced, below_autograd
 
 
@@ -138,6 +139,7 @@ def gather(trace: Trace, returned: Any) -> Recorded:
     if not outputs:
         raise refuse("T0910", "the model computes nothing from its inputs", "return a tensor that depends on one")
     statements = text.needed(trace.statements, outputs)
+    restrict(statements, outputs)
     header = f"{type(trace.modules.model).__name__}, as tokamak.sparse.compile wrote it."
     written = text.program(statements, outputs, header)
     return Recorded(written, statements, text.inputs_of(statements), outputs, results, tree)
@@ -163,6 +165,3 @@ def output(trace: Trace, value: Value, name: str, outputs: list[Base]) -> Value:
         base.format, base.shape = wanted, value.shape
     outputs.append(base)
     return value
-
-
-__all__ = ["Argument", "Held", "Index", "Recorded", "record"]

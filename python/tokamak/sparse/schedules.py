@@ -12,6 +12,8 @@ def chosen(wanted: str, statements: list[Statement]) -> str:
     """The schedule as the compiler takes it: a word it knows, or text."""
     if wanted == "layers":
         return layers(statements)
+    if wanted == "full":
+        return "schedule full {\n  fuse all\n  cut\n}\n"
     if wanted in WORDS or wanted.lstrip().startswith("schedule"):
         return wanted
     raise refuse("T0976", f"there is no schedule {wanted!r}",
@@ -29,4 +31,4 @@ def layers(statements: list[Statement]) -> str:
         current = layer if layer is not None else current
         groups[-1].append(item.base.name)
     inside = "\n".join(f"  fuse {{{', '.join(group)}}}" for group in groups)
-    return f"schedule layers {{\n{inside}\n}}\n"
+    return f"schedule layers {{\n{inside}\n  cut\n}}\n"

@@ -1,14 +1,15 @@
 """Records what a model does as statements in index notation.
 
-The model runs once on `Traced` tensors, which have shape and dtype but no data. Every op arrives whole (linear, softmax,
-einsum: torch is entered below autograd, where it has not taken them apart yet) and `ops` writes it down; an op that nothing
-there knows is taken apart by torch's own decompositions. Tensors that the model makes itself, out of nothing traced, are
-computed for real and become data.
+The model runs once on `Traced` tensors, which have shape and dtype but no data. Every op arrives whole (linear,
+softmax, einsum: torch is entered below autograd, where it has not taken them apart yet) and `ops` writes it down; an op
+that nothing there knows is taken apart by torch's own decompositions. Tensors that the model makes itself, out of
+nothing traced, are computed for real and become data.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterator
@@ -36,8 +37,17 @@ DTYPES = {
 RESERVED = {"dim", "input", "output", "temp", "schedule", "where", "stored", "in", "inf"}
 
 
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Data that are a slice of other data."""
+
+    of: object
+    axis: int
+    columns: list[int]
+
+
 class Traced(torch.Tensor):
-    """A tensor of the model under trace. `value` is what it stands for; `layout` is that of the tensor it was made from."""
+    """A tensor of the model under trace. `value` is what it stands for, `origin` the tensor it was made from."""
 
     value: Value
     trace: Trace
@@ -87,6 +97,7 @@ class Trace:
         self.statements: list[Statement] = []
         self.names: set[str] = set(RESERVED)
         self.constants: dict[int, tuple[torch.Tensor, Value]] = {}
+        self.parts: dict[tuple, Value] = {}
         self.held: list[torch.Tensor] = []  # constants that ops made: their ids stay theirs
         self.op = ""  # what the model calls
         self.now = ""  # what that is made of
@@ -132,6 +143,17 @@ class Trace:
             held = tensor.detach()
             known = self.constants[id(tensor)] = (tensor, self.input("constant", held, held))
         return known[1]
+
+    def part_of(self, x: Value, axis: int, columns: list[int]) -> Value:
+        """A slice of a dense input, as an input of its own."""
+        assert x.base is not None
+        key = (id(x.base), axis, tuple(columns))
+        if key not in self.parts:
+            shape = (*x.shape[:axis], len(columns), *x.shape[axis + 1 :])
+            like = torch.empty(shape, dtype=x.dtype, device="meta")
+            name = f"{x.base.name}_{columns[0]}" + (f"_{columns[-1] + 1}" if len(columns) > 1 else "")
+            self.parts[key] = self.input(name, like, Part(x.base.source, axis, columns))
+        return self.parts[key]
 
     def define(
         self, hint: str, shape: tuple[int, ...], dtype: torch.dtype, axes: Axes, expr: Expr, **more: Any
@@ -183,6 +205,14 @@ class Trace:
         outer, self.op = self.op, self.op or name.rstrip("_")
         try:
             return self.dispatch(func, name, args, kwargs)
+        finally:
+            self.op = outer
+
+    def functional(self, name: str, *args: Any) -> Traced:
+        """An op of `tokamak.sparse`, which torch does not know."""
+        outer, self.op, self.now = self.op, name, name
+        try:
+            return Traced(self, ops.HANDLERS[name].write(self, None, *map(self.value_of, args)))
         finally:
             self.op = outer
 

@@ -58,14 +58,17 @@ class Packer {
       for (size_t i = 0; i < group.size(); ++i) group[i] = group[i] * storage.size + key(order_[i])[l];
       next = positions * storage.size;
     } else if (level.kind == LevelKind::singleton) {
-      for (size_t i = 0; i < group.size(); ++i) storage.crd.push_back(key(order_[i])[l]);
+      for (size_t i = 0; i < group.size(); ++i)
+        if (static_cast<int64_t>(storage.crd.size()) == group[i]) storage.crd.push_back(key(order_[i])[l]);
     } else {
       storage.pos.assign(positions + 1, 0);
+      size_t chain = l + 1;  // a level that repeats coordinates has a position for each chain of singletons below it
+      while (!level.unique && chain < depth_ && format_.levels[chain].kind == LevelKind::singleton) ++chain;
       int64_t previous = -1;
       for (size_t i = 0; i < group.size(); ++i) {
         const int32_t coordinate = key(order_[i])[l];
         const int64_t parent = group[i];
-        if (parent != previous || !level.unique || storage.crd.back() != coordinate) {
+        if (parent != previous || !std::equal(key(order_[i]) + l, key(order_[i]) + chain, key(order_[i - 1]) + l)) {
           storage.crd.push_back(coordinate);
           ++storage.pos[parent + 1];
         }

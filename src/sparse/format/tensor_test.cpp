@@ -45,6 +45,22 @@ TEST(Tensor, CooRepeatsRows) {
   EXPECT_TRUE(verify(tensor).ok());
 }
 
+TEST(Tensor, CooOfPiecesHasOnePositionForEach) {
+  Entries entries{{3, 2, 2}, {}, {}};
+  entries.add({2, 1, 0}, 3);
+  entries.add({0, 1, 0}, 1);
+  entries.add({0, 1, 1}, 2);
+  Format format = Format::coo(2);
+  format.levels.push_back({LevelKind::dense, 2});
+  ASSERT_TRUE(format.isWellFormed()) << format.isWellFormed().reason();
+  const Tensor tensor = *pack(entries, format);
+  EXPECT_EQ(tensor.levels[0].crd, (std::vector<int32_t>{0, 2}));
+  EXPECT_EQ(tensor.levels[1].crd, (std::vector<int32_t>{1, 1}));
+  EXPECT_EQ(tensor.values, (std::vector<double>{1, 2, 3, 0}));
+  EXPECT_TRUE(verify(tensor).ok());
+  EXPECT_EQ(toDense(tensor), (std::vector<double>{0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 0}));
+}
+
 TEST(Tensor, EveryFormatHoldsTheSameMatrix) {
   std::vector<Format> formats = {*namedFormat("bcsr", 2, {2, 2}), *namedFormat("bcsr", 2, {3, 1}),
                                  *namedFormat("bcsr", 2, {4, 3})};

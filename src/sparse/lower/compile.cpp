@@ -73,7 +73,13 @@ Result<Compiled> compile(const Program& program, const Schedule& schedule, const
     return out;
   }
   TK_TRY(const Partition parts, partition(out.program, schedule));
+  std::vector<double> alone;
   for (size_t r = 0; r < parts.regions.size(); ++r) {
+    if (schedule.cut && parts.regions[r].size() > 1 && !(parts.schedules[r] && parts.schedules[r]->fixesLoops())) {
+      if (alone.empty()) { TK_TRY(alone, workAlone(out.program, data)); }
+      TK_RETURN_IF_ERROR(compileInRuns(parts.regions[r], alone, compiler, out.regions));
+      continue;
+    }
     TK_TRY(std::optional<CompiledRegion> region, compiler.compile(parts.regions[r], parts.schedules[r]));
     if (!region) continue;  // nobody needs it
     compiler.accept(*region);
@@ -96,6 +102,7 @@ Schedule scheduleOf(const Compiled& compiled, const std::string& name) {
     wish.order = region.table.rows;
     for (const auto& [var, lanes] : region.options.lanes)
       wish.parallel.emplace_back(region.region.program.var(var).name, lanes);
+    wish.blocks = region.blocks;
     wish.iterate.assign(region.options.iterate.begin(), region.options.iterate.end());
     out.regions.push_back(std::move(wish));
   }

@@ -17,8 +17,9 @@ struct CompiledRegion {
   Table table;
   stream::Graph graph;
   Estimate estimate;
-  size_t ordersSeen = 1;           // legal orders that were compared
-  std::vector<std::string> notes;  // permuted copies, orders that were passed over
+  size_t ordersSeen = 1;                                // legal orders that were compared
+  std::vector<std::pair<std::string, int64_t>> blocks;  // that the schedule asked for
+  std::vector<std::string> notes;                       // permuted copies, orders that were passed over
 };
 
 /// A program ready to run: regions in the order in which they run. Every tensor of `program` has its format.

@@ -95,6 +95,72 @@ INSTANTIATE_TEST_SUITE_P(Execute, Example,
                                          "bigbird", "block_attention"),
                          [](const auto& info) { return std::string(info.param); });
 
+std::string gpt3WithSmallBlocks() {
+  std::string text = example("gpt3");
+  return text.replace(text.find("bcsr(16, 16)"), 12, "bcsr(2, 2)");
+}
+
+TEST(Execute, DecoderBlockOfGpt3) { expectDense(gpt3WithSmallBlocks(), {0.4}); }
+
+/// One region of the whole block would compute keys and values again for every pair of tokens.
+TEST(Execute, CutsRegionsThatWouldDoTooMuchWork) {
+  Source source = *parseSource(gpt3WithSmallBlocks());
+  for (Dim& dim : source.program.dims()) dim.size = 16;
+  std::mt19937_64 random(3);
+  const Bindings inputs = randomInputs(source.program, 0.5, random);
+  Schedule schedule = *source.find("full");
+  ASSERT_TRUE(schedule.cut);
+  EXPECT_EQ(print(*parseSchedules(print(schedule), source.program)->begin()), print(schedule));
+  const Result<Compiled> cut = compile(source.program, schedule, &inputs),
+                         each = compile(source.program, unfused(), &inputs);
+  ASSERT_TRUE(cut.ok() && each.ok());
+  EXPECT_GT(cut->regions.size(), 1u);
+  EXPECT_LT(cut->regions.size(), each->regions.size() / 2);
+  const auto tokens = [](const Compiled& compiled) {
+    double out = 0;
+    for (const CompiledRegion& region : compiled.regions) out += region.estimate.tokens;
+    return out;
+  };
+  EXPECT_LT(tokens(*cut), 8 * tokens(*each));
+  EXPECT_NE(cut->regions[0].notes.back().find("cut here: "), std::string::npos);
+  EXPECT_TRUE(runsAsDense(source.program, schedule, inputs));
+}
+
+/// Loops in blocks, whatever the formats: sparse and dense operands, results, folds, with orders that name both parts.
+TEST(Execute, LoopsInBlocks) {
+  const std::string text = R"(dim N = 8, M = 6, K = 4
+input A[N, K]: csr
+input B[K, M]
+input b[M]
+output Y[N, M]
+T[i, j] = A[i, k] * B[k, j]
+Y[i, j] = relu(T[i, j] + b[j])
+schedule rows { fuse {T, Y} { order i_o, i_i, k, j  block i 4 } }
+schedule fold { fuse {T, Y} { block k 2, j 3 } }
+schedule tile { fuse {T} { order i_o, j_o, k_o, i_i, k_i, j_i  block i 2, j 3, k 2 } fuse {Y} { block i 2  locate b } }
+schedule odd  { fuse {T, Y} { block j 4 } }
+schedule none { fuse {T, Y} { block z 4 } })";
+  const Source source = *parseSource(text, "t.ein");
+  std::mt19937_64 random(5);
+  for (const double density : {0.0, 0.4, 1.0}) {
+    const Bindings inputs = randomInputs(source.program, density, random);
+    for (const char* name : {"rows", "fold", "tile"}) {
+      const Schedule& schedule = *source.find(name);
+      EXPECT_TRUE(runsAsDense(source.program, schedule, inputs)) << name;
+      EXPECT_EQ(print(parseSchedules(print(schedule), source.program)->front()), print(schedule));
+      const Compiled compiled = *compile(source.program, schedule, &inputs);
+      EXPECT_TRUE(runsAsDense(source.program, scheduleOf(compiled, "again"), inputs))
+          << print(scheduleOf(compiled, ""));
+    }
+  }
+  const Result<Compiled> rows = compile(source.program, *source.find("rows"));
+  EXPECT_EQ(rows->regions[0].table.rows, (std::vector<std::string>{"i_o", "i_i", "k", "j"}));
+  const Diagnostic odd = compile(source.program, *source.find("odd")).error();
+  EXPECT_EQ(odd.str().substr(0, 25), "t.ein:11:17: error T0977:") << odd.str();
+  EXPECT_EQ(compile(source.program, *source.find("none")).error().code, "T0972");
+  EXPECT_EQ(parseSchedules("schedule s { fuse {T} { iterate A locate A } }", source.program).error().code, "T0974");
+}
+
 /// What Comal can run is written as an exchange file and read back; what it cannot is said.
 TEST(Execute, GraphsAsSamFiles) {
   size_t written = 0;

@@ -65,9 +65,11 @@ Result<std::optional<CompiledRegion>> RegionCompiler::compile(const std::vector<
                                                               const RegionSchedule* wish, int orders) {
   Region fused = fuseRegion(program_, statements);
   if (fused.program.statements().empty()) return std::optional<CompiledRegion>();
-  TK_TRY(fused, splitBlocks(std::move(fused)));
   const RegionSchedule wished = wish ? withoutEmptyLoops(program_, *wish) : RegionSchedule{};
-  TK_TRY(CompiledRegion out, compileRegion(std::move(fused), wished, orders));
+  Result<Region> split = splitBlocks(fused, wished.blocks);
+  if (!split) return placed(split.error(), wished, fused);
+  TK_TRY(CompiledRegion out, compileRegion(std::move(*split), wished, orders));
+  out.blocks = wished.blocks;
   return std::optional(std::move(out));
 }
 

@@ -51,4 +51,11 @@ Format storedFormat(const Table& table, const std::string& name, int rank);
 /// the two take fewer cycles together than one after the other.
 Result<std::vector<CompiledRegion>> fuseAutomatically(const Program& program, RegionCompiler& compiler);
 
+/// What each statement of a program is estimated to do as a region of its own, in tokens.
+Result<std::vector<double>> workAlone(Program program, const Bindings* data);
+/// Statements, in program order, as the longest runs that can be regions and do not do far more work than the
+/// statements one by one (`alone`); each run has a note of why it ends.
+Result<> compileInRuns(const std::vector<size_t>& statements, const std::vector<double>& alone,
+                       RegionCompiler& compiler, std::vector<CompiledRegion>& out);
+
 }  // namespace tokamak::sparse

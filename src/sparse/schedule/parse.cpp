@@ -46,6 +46,8 @@ class ScheduleParser {
         TK_RETURN_IF_ERROR(block(out));
       else if (cursor_.take("spill"))
         TK_RETURN_IF_ERROR(tensors(out.spill));
+      else if (cursor_.take("cut"))
+        out.cut = true;
       else if (cursor_.take("algebra")) {
         if (!cursor_.at("on") && !cursor_.at("off") && !cursor_.at("all"))
           return cursor_.expected("on, off or all", "write algebra off");
@@ -53,7 +55,7 @@ class ScheduleParser {
         out.algebra = how != "off";
         out.algebraEverywhere = how == "all";
       } else
-        return cursor_.expected("fuse, format, block, spill, algebra or '}'",
+        return cursor_.expected("fuse, format, block, spill, cut, algebra or '}'",
                                 "a schedule says what is fused: fuse {T, Y} { order i, k }");
     }
     return out;
@@ -111,10 +113,22 @@ class ScheduleParser {
             return cursor_.fail("T0972", var, fmt::format("{} lanes are more than 1024", lanes), "use fewer");
           region.parallel.emplace_back(var.text, static_cast<int>(lanes));
         } while (cursor_.take(","));
+      } else if (cursor_.take("block")) {
+        do {
+          TK_TRY(const Token var, cursor_.word("an index variable", "write block i 16"));
+          TK_TRY(const int64_t size, cursor_.integer(1, "say how large a block is: block i 16"));
+          region.blocks.emplace_back(var.text, size);
+        } while (cursor_.take(","));
       } else if (cursor_.take("iterate")) {
         TK_RETURN_IF_ERROR(tensors(region.iterate));
+      } else if (const Token word = cursor_.peek(); cursor_.take("locate")) {
+        TK_RETURN_IF_ERROR(tensors(region.locate));
+        for (const std::string& name : region.locate)
+          if (std::find(region.iterate.begin(), region.iterate.end(), name) != region.iterate.end())
+            return cursor_.fail("T0974", word, fmt::format("{} is iterated and located", name), "say one of the two");
       } else {
-        return cursor_.expected("order, parallel, iterate or '}'", "write order i, k  parallel i 4  iterate X");
+        return cursor_.expected("order, parallel, block, iterate, locate or '}'",
+                                "write order i, k  parallel i 4  block k 16  iterate X  locate Z");
       }
     }
     return Unit{};
@@ -179,13 +193,18 @@ std::string print(const Schedule& schedule) {
     std::vector<std::string> lanes;
     for (const auto& [var, count] : region.parallel) lanes.push_back(fmt::format("{} {}", var, count));
     if (!lanes.empty()) details.push_back(fmt::format("parallel {}", fmt::join(lanes, ", ")));
+    std::vector<std::string> blocks;
+    for (const auto& [var, size] : region.blocks) blocks.push_back(fmt::format("{} {}", var, size));
+    if (!blocks.empty()) details.push_back(fmt::format("block {}", fmt::join(blocks, ", ")));
     if (!region.iterate.empty()) details.push_back(fmt::format("iterate {}", fmt::join(region.iterate, ", ")));
+    if (!region.locate.empty()) details.push_back(fmt::format("locate {}", fmt::join(region.locate, ", ")));
     out += details.empty() ? "\n" : fmt::format(" {{ {} }}\n", fmt::join(details, "  "));
   }
   for (const auto& [tensor, format] : schedule.formats) out += fmt::format("  format {} {}\n", tensor, format.str());
   for (const auto& [tensor, sizes] : schedule.blocks)
     out += fmt::format("  block {} {}\n", tensor, fmt::join(sizes, ", "));
   if (!schedule.spill.empty()) out += fmt::format("  spill {}\n", fmt::join(schedule.spill, ", "));
+  if (schedule.cut) out += "  cut\n";
   if (!schedule.algebra) out += "  algebra off\n";
   if (schedule.algebraEverywhere) out += "  algebra all\n";
   return out + "}\n";

@@ -14,15 +14,19 @@ struct RegionSchedule {
   std::vector<std::string> tensors;  // whose statements are fused
   std::vector<std::string> order;    // outermost first; variables that are not named are placed by the compiler
   std::vector<std::pair<std::string, int>> parallel;
-  std::vector<std::string> iterate;  // tensors whose dense levels are walked, not located
+  std::vector<std::pair<std::string, int64_t>> blocks;  // loops in two: over blocks of this size, and inside one
+  std::vector<std::string> iterate;                     // tensors whose dense levels are walked, not located
+  std::vector<std::string> locate;                      // and those that are located, as all others are
   Location location;
+
+  bool fixesLoops() const { return !order.empty() || !parallel.empty() || !blocks.empty() || !iterate.empty(); }
 };
 
 /// What runs together and how. It stands in the program's file or in one of its own:
 ///
 ///   schedule layers {
 ///     fuse {T, Y} { order i, k, h  parallel i 4, k 2  iterate X }
-///     fuse {Z}    { order i, j }
+///     fuse {Z}    { block i 16  order i_o, j, i_i  locate X }
 ///     format T csr
 ///     block A 16, 16
 ///     spill S
@@ -31,7 +35,9 @@ struct RegionSchedule {
 ///
 /// Statements that no `fuse` names are regions of their own; `fuse all` makes one region of everything, `fuse auto`
 /// lets the cost model choose. `algebra all` rewrites the program before it is cut into regions, as `fuse auto` does;
-/// without it products are re-associated inside regions only.
+/// without it products are re-associated inside regions only. With `cut`, a region that cannot run as one, or would do
+/// far more work than its statements one by one, is cut into the longest runs that can; regions whose loops are fixed
+/// are left whole.
 struct Schedule {
   std::string name;
   enum class Fuse : uint8_t { listed, all, automatic } fuse = Fuse::listed;
@@ -41,6 +47,7 @@ struct Schedule {
   std::vector<std::string> spill;  // tensors that are stored and read back: their regions are cut there
   bool algebra = true;
   bool algebraEverywhere = false;  // also across regions: temps may become something else for all of them
+  bool cut = false;                // instead of refusing a region
   Location location;
 };
 

@@ -12,7 +12,8 @@ class Splitter {
  public:
   explicit Splitter(Region region) : from_(std::move(region)) {}
 
-  Result<Region> run() {
+  Result<Region> run(const std::vector<std::pair<std::string, int64_t>>& wished) {
+    for (const auto& [name, size] : wished) TK_RETURN_IF_ERROR(wish(name, size));
     TK_RETURN_IF_ERROR(findBlocks());
     if (blocks_.empty()) return std::move(from_);
     out_.statements = from_.statements;
@@ -27,6 +28,39 @@ class Splitter {
   }
 
  private:
+  Result<> wish(const std::string& name, int64_t size) {
+    const Program& p = from_.program;
+    for (size_t v = 0; v < p.varCount(); ++v)
+      if (const VarId id(v); p.var(id).name == name && isUsed(id)) return block(id, size, {});
+    return Diagnostic{
+        "T0972", {}, fmt::format("{} is no index variable of the region", name), "tokamak sparse explain lists them"};
+  }
+
+  bool isUsed(VarId v) const {
+    const Program& p = from_.program;
+    for (size_t e = 0; e < p.exprCount(); ++e) {
+      const Expr& expr = p.expr(ExprId(e));
+      if (expr.kind == ExprKind::access && std::find(expr.vars.begin(), expr.vars.end(), v) != expr.vars.end())
+        return true;
+    }
+    return false;
+  }
+
+  Result<> block(VarId v, int64_t size, const Location& location) {
+    const Program& p = from_.program;
+    const auto [known, added] = blocks_.try_emplace(v, size);
+    if (known->second != size)
+      return Diagnostic{"T0977", location,
+                        fmt::format("index {} runs over blocks of {} and of {}", p.var(v).name, known->second, size),
+                        "give the formats one block size along it"};
+    if (p.size(v) % size != 0)
+      return Diagnostic{
+          "T0977", location,
+          fmt::format("blocks of {} do not divide the size {} of {}", size, p.size(v), p.dim(p.var(v).dim).name),
+          "choose a block size that does, or pad the data"};
+    return Unit{};
+  }
+
   /// Block sizes of variables, from the accesses that have them.
   Result<> findBlocks() {
     const Program& p = from_.program;
@@ -44,18 +78,7 @@ class Splitter {
     if (!decl.format) return Unit{};
     for (const Level& level : decl.format->levels) {
       if (level.part != LevelPart::outer) continue;
-      const VarId v = vars[static_cast<size_t>(level.axis)];
-      const auto [known, added] = blocks_.try_emplace(v, level.block);
-      if (known->second != level.block)
-        return Diagnostic{
-            "T0977", decl.location,
-            fmt::format("index {} runs over blocks of {} and of {}", p.var(v).name, known->second, level.block),
-            "give the formats one block size along it"};
-      if (p.size(v) % level.block != 0)
-        return Diagnostic{"T0977", decl.location,
-                          fmt::format("blocks of {} do not divide the size {} of {}", level.block, p.size(v),
-                                      p.dim(p.var(v).dim).name),
-                          "choose a block size that does, or pad the data"};
+      TK_RETURN_IF_ERROR(block(vars[static_cast<size_t>(level.axis)], level.block, decl.location));
     }
     return Unit{};
   }
@@ -153,6 +176,8 @@ class Splitter {
 
 }  // namespace
 
-Result<Region> splitBlocks(Region region) { return Splitter(std::move(region)).run(); }
+Result<Region> splitBlocks(Region region, const std::vector<std::pair<std::string, int64_t>>& wished) {
+  return Splitter(std::move(region)).run(wished);
+}
 
 }  // namespace tokamak::sparse

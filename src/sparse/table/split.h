@@ -11,7 +11,9 @@ namespace tokamak::sparse {
 ///   y[i] = sum(j: A[i, j] * x[j]),  A: bcsr(4, 2)
 ///     =>  y[i_o, i_i] = sum(j_o, j_i: A[i_o, i_i, j_o, j_i] * x[j_o, j_i])
 ///
-/// T0977 where a variable has two block sizes, or a size is not a multiple of its block's.
-Result<Region> splitBlocks(Region region);
+/// `wished` are blocks that a schedule wants by name of variable, whatever the formats: what is stored otherwise is
+/// read from a copy in blocks. T0972 where there is no such variable, T0977 where a variable has two block sizes, or a
+/// size is not a multiple of its block's.
+Result<Region> splitBlocks(Region region, const std::vector<std::pair<std::string, int64_t>>& wished = {});
 
 }  // namespace tokamak::sparse

@@ -63,26 +63,26 @@ def check_float(trace: Any, *items: Any) -> None:
             raise trace.refuse("complex numbers", "give real numbers; sparse programs know no others", "T0912")
 
 
+def plus(fn: str, alpha: Scalar) -> Any:
+    """x + alpha * y, or x - alpha * y."""
+    return lambda x, y: call(fn, x, y if alpha == 1 else call("mul", alpha, y))
+
+
 @op("add")
 def add(trace, shapes, a, b, *, alpha=1):
     check_float(trace, a, b, alpha)
     both = isinstance(a, Value) and isinstance(b, Value) and a.pattern is not None and a.pattern is b.pattern
-    return pointwise(trace, shapes, "add", [a, b], lambda x, y: call("add", x, y if alpha == 1 else call("mul", alpha, y)),
-                     same_shape(a.pattern, shapes) if both else None)  # fmt: skip
+    return pointwise(trace, shapes, "add", [a, b], plus("add", alpha), same_shape(a.pattern, shapes) if both else None)
 
 
 @op("sub", "subtract")
 def sub(trace, shapes, a, b, *, alpha=1):
-    return pointwise(
-        trace, shapes, "sub", [a, b], lambda x, y: call("sub", x, y if alpha == 1 else call("mul", alpha, y))
-    )
+    return pointwise(trace, shapes, "sub", [a, b], plus("sub", alpha))
 
 
 @op("rsub")
 def rsub(trace, shapes, a, b, alpha=1):
-    return pointwise(
-        trace, shapes, "sub", [b, a], lambda x, y: call("sub", x, y if alpha == 1 else call("mul", alpha, y))
-    )
+    return pointwise(trace, shapes, "sub", [b, a], plus("sub", alpha))
 
 
 @op("mul", "multiply")
@@ -123,9 +123,10 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
                          None if false else zero)  # fmt: skip
 
 
-for _name, _fn in {"neg": "neg", "negative": "neg", "abs": "abs", "exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt",
-                   "reciprocal": "reciprocal", "tanh": "tanh", "sigmoid": "sigmoid", "relu": "relu", "silu": "silu", "sin": "sin",
-                   "cos": "cos", "erf": "erf", "logical_not": "not", "bitwise_not": "not"}.items():  # fmt: skip
+SAME_NAME = "neg abs exp log sqrt rsqrt reciprocal tanh sigmoid relu silu sin cos erf".split()
+OTHER_NAME = {"negative": "neg", "logical_not": "not", "bitwise_not": "not"}
+
+for _name, _fn in [*((name, name) for name in SAME_NAME), *OTHER_NAME.items()]:
 
     @op(_name)
     def one(trace, shapes, x, _fn=_fn, _name=_name):

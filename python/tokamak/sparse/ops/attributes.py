@@ -33,8 +33,10 @@ def converted(trace, _, x, *__, **___):
     )
 
 
-@op("values", "_values", "indices", "_indices", "crow_indices", "col_indices", "ccol_indices", "row_indices", "_nnz", "sparse_mask",
-    no_meta=True)  # fmt: skip
+PARTS = "values _values indices _indices crow_indices col_indices ccol_indices row_indices _nnz".split()
+
+
+@op(*PARTS, "sparse_mask", no_meta=True)
 def parts(trace, shapes, x, *args, **__):
     if trace.now == "sparse_mask":
         from .masks import restricted

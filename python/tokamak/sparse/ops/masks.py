@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from ..index import Axes, Expr, Fold, Get, Index, Value, Where, leaves
-from .arithmetic import as_value, call, filled, negated, pointwise, unmasked
+from ..index import Axes, Expr, Fold, Get, Number, Value, Where
+from .arithmetic import call, filled, pointwise, unmasked
 from .products import contraction
 from .registry import op
-from .views import seen, transpose, widened, wrap
+from .views import widened, wrap
 
 LOWEST = -1e300
 """Below every value: what is not kept never is the largest."""
@@ -40,7 +40,7 @@ def restricted(trace: Any, hint: str, shapes: Any, vars: Axes, value: Expr, like
 def normalised(
     trace: Any, shapes: Any, x: Value, axis: int, pattern: Value | None, keep: Value | None, log: bool
 ) -> Value:
-    """softmax along an axis: of the entries of `pattern` alone where there is one, and of these where `keep` is true."""
+    """softmax along an axis: of the entries of `pattern` alone if there is one, and of these where `keep` is true."""
     shape, rank = x.shape, len(x.shape)
     if rank == 0 or (not x.axes[axis] and pattern is None and keep is None):
         size = shape[axis] if rank else 1
@@ -60,12 +60,12 @@ def normalised(
         return Where(patterns[0], expr) if patterns else expr
 
     largest = Fold("max", over, value if condition is None else call("select", condition, value, LOWEST), patterns)
-    top = trace.define("max", flat, shapes.dtype, rows, largest)
+    top = trace.define("rowmax", flat, shapes.dtype, rows, largest)
     known = pattern if pattern is not None else None
     raised: Expr = call("exp", call("sub", value, top.at(rows)))
     raised = raised if condition is None else call("select", condition, raised, 0)
-    powers = trace.define("exp", shape, shapes.dtype, vars, limited(raised), pattern=known and widened(known, shape))
-    total = trace.define("sum", flat, shapes.dtype, rows, Fold("sum", over, powers.at(vars)))
+    powers = trace.define("powers", shape, shapes.dtype, vars, limited(raised), pattern=known and widened(known, shape))
+    total = trace.define("total", flat, shapes.dtype, rows, Fold("sum", over, powers.at(vars)))
     if not log:
         share = call("div", powers.at(vars), total.at(rows))
         return trace.define("softmax", shape, shapes.dtype, vars, share, pattern=powers.pattern)
@@ -113,6 +113,31 @@ def _sparse(trace: Any, x: Value, axis: int, dtype: Any, log: bool) -> Value:
     return normalised(trace, shapes, x, wrap(axis, len(x.shape)), x.pattern, None, log)
 
 
+@op("stored", no_meta=True)
+def stored(trace, _, mask):
+    """tokamak.sparse.stored: 1 where the mask stores an entry."""
+    if mask.pattern is None:  # a dense tensor
+        like = torch.empty(mask.shape, dtype=mask.dtype, device="meta")
+        return pointwise(trace, like, "stored", [mask], lambda m: call("ne", m, 0))
+    vars = mask.fresh()
+    body = Where(pattern_at(trace, mask, vars), Number(1.0))
+    dtype = mask.dtype if mask.dtype.is_floating_point else torch.float32
+    return trace.define("stored", mask.shape, dtype, vars, body, pattern=mask.pattern)
+
+
+@op("masked_softmax", no_meta=True)
+def masked_softmax(trace, _, scores, mask, dim):
+    """tokamak.sparse.masked_softmax: over the stored entries of the mask."""
+    shape = torch.broadcast_shapes(scores.shape, mask.shape)
+    like = torch.empty(shape, dtype=scores.dtype, device="meta")
+    scores, mask = widened(unmasked(trace, scores), shape), widened(mask, shape)
+    axis = wrap(dim, len(shape))
+    if mask.pattern is None:
+        return normalised(trace, like, scores, axis, None, mask, False)
+    pattern_at(trace, mask, mask.fresh())
+    return normalised(trace, like, scores, axis, mask.pattern, None, False)
+
+
 @op("scaled_dot_product_attention")
 def attention(trace, shapes, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
     if dropout_p > 0:
@@ -136,6 +161,3 @@ def attention(trace, shapes, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=F
         scores = pointwise(trace, like, "biased", [scores, attn_mask], lambda x, m: call("add", x, m))
     shares = softmax_of(trace, like, scores, -1, False)
     return contraction(trace, "attended", [(shares, letters + "ij"), (v, letters + "jk")], letters + "ik", shapes)
-
-
-__all__ = ["Index", "as_value", "leaves", "negated", "restricted", "seen", "transpose"]

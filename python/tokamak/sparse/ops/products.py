@@ -9,7 +9,6 @@ import torch
 from ..index import Axes, Expr, Fold, Index, Value, dims, leaves
 from .arithmetic import call, pointwise, unmasked
 from .registry import op
-from .views import seen, t
 
 
 def fresh(axis: list[Index]) -> list[Index]:
@@ -162,6 +161,3 @@ def sampled_addmm(trace, _, start, a, b, *, beta=1, alpha=1):
     product = product if alpha == 1 else call("mul", alpha, product)
     value = product if beta == 0 else call("add", s if beta == 1 else call("mul", beta, s), product)
     return restricted(trace, "sampled", shapes, vars, value, start)
-
-
-__all__ = ["contraction", "seen", "t"]

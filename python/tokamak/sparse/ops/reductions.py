@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..index import Axes, Expr, Fold, Value, leaves
+from ..index import Axes, Expr, Fold, Value
 from .arithmetic import call, pointwise, unmasked
 from .registry import op
 from .views import wrap
@@ -125,6 +125,3 @@ def norm(trace, shapes, x, p=2, dim=None, keepdim=False, *, dtype=None):
         squares = folded(trace, shapes, "squares", "sum", x, dim, keepdim, lambda v: call("mul", v, v))
         return pointwise(trace, shapes, "norm", [squares], lambda v: call("sqrt", v))
     return folded(trace, shapes, "norm", "sum" if p == 1 else "max", x, dim, keepdim, lambda v: call("abs", v))
-
-
-__all__ = ["folded", "leaves", "moments"]

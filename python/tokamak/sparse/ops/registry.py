@@ -10,8 +10,9 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Handler:
-    """`write(trace, shapes, *args, **kwargs)` gets Values for tensors and torch's idea of the result (`shapes`, on the meta
-    device), and returns Values. `view`: the result shares memory with the first operand. `no_meta`: torch has no idea."""
+    """`write(trace, shapes, *args, **kwargs)` gets Values for tensors and torch's idea of the result (`shapes`, on the
+    meta device), and returns Values. `view`: the result shares memory with the first operand. `no_meta`: torch has no
+    idea."""
 
     write: Callable[..., Any]
     view: bool = False

@@ -29,6 +29,8 @@ def taken(trace: Any, x: Value, axis: int, columns: list[int], dtype: Any) -> Va
         return x
     if not x.axes[axis]:
         return seen(x, shape, list)
+    if whole_dense_input(x):
+        return trace.part_of(x, axis, columns)
     if len(columns) == 1:
         return _one(trace, x, axis, columns[0], shape, dtype)
     block = len(columns)
@@ -41,6 +43,14 @@ def taken(trace: Any, x: Value, axis: int, columns: list[int], dtype: Any) -> Va
     fresh = [Index(leaf.dim) for leaf in leaves(chosen.axes[0])]
     value = Fold("sum", vars[axis], call("mul", x.at(vars), chosen.at([fresh, vars[axis]])))
     return trace.define("slice", shape, dtype, [*vars[:axis], fresh, *vars[axis + 1 :]], value)
+
+
+def whole_dense_input(x: Value) -> bool:
+    """Whether data can be sliced before the program sees them."""
+    base = x.base
+    if base is None or not base.is_input or base.format or x.shape != base.shape:
+        return False
+    return [id(slot) for axis in x.axes for slot in axis] == [id(slot) for slot in base.slots]
 
 
 def _cut(x: Value, axis: int, block: int) -> Value | None:
