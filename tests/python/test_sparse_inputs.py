@@ -192,6 +192,21 @@ def test_ops_in_place_on_results() -> None:
     same(lambda A, x: F.relu((A @ x).add_(1), inplace=True).mul_(2), scattered(4, 4).to_sparse_csr(), torch.randn(4, 3))
 
 
+def test_ops_in_place_that_others_would_see_are_refused() -> None:
+    x = torch.randn(4, 4)
+    for body in (
+        lambda x: (y := x + 1, y[0].add_(1))[0],
+        lambda x: (y := x + 1, y.t().mul_(2))[0],
+        lambda x: (y := x + 1, F.dropout(y, 0.5, False).add_(1))[0],
+        lambda x: (y := x + 1, y.to(torch.float32).relu_())[0],
+        lambda x: (y := x + 1, z := y.view(16), y.add_(1), z)[-1],
+    ):
+        refused("T0913", body, x)
+    refused("T0910", lambda x: (y := x + 1, y.__setitem__(0, 1.0))[0], x)
+    refused("T0910", lambda x: x if x.sum() > 0 else -x, x)
+    same(lambda x: (y := x + 1, y.clone().add_(1), y * 2)[1:], x)
+
+
 def test_an_output_that_is_an_input_and_one_twice() -> None:
     def body(A, x):
         y = A @ x

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "sparse/stream/sam.h"
@@ -15,13 +16,18 @@ using namespace sam;
 /// Writes the operators one by one. Streams are numbered by kind; `r7` keeps its 7.
 class Writer {
  public:
-  explicit Writer(const Graph& graph) : graph_(graph), numbers_(graph.streams().size(), 0) { number(); }
+  explicit Writer(const Graph& graph)
+      : graph_(graph), numbers_(graph.streams().size(), 0), unread_(graph.streams().size(), false) {
+    number();
+    passValues();
+  }
 
   Result<std::string> run() {
     WireWriter program;
     for (size_t n = 0; n < graph_.nodes().size(); ++n) {
       node_ = &graph_.nodes()[n];
       id_ = NodeId(n);
+      if (passed_[n]) continue;
       WireWriter op;
       op.text(1, std::visit([](const auto& block) { return nameOfBlock(block); }, node_->block)).varint(2, n);
       TK_RETURN_IF_ERROR(std::visit([&](const auto& block) { return write(block, op); }, node_->block));
@@ -62,14 +68,34 @@ class Writer {
     }
   }
 
-  Diagnostic cannot(std::string_view what) const {
-    return {"T0951", node_->location, fmt::format("{}: {}", describe(graph_, id_), what),
-            "the graph runs here, but not in Comal: write the program without it"};
+  /// A drop of values that are only written: with the empty fibers that it takes away the values are the same, so they
+  /// pass it by.
+  bool isPassed(const Node& node, const Wiring& wiring) const {
+    if (!std::holds_alternative<CrdDrop>(node.block) || node.outputs[0] || !node.outputs[1]) return false;
+    if (graph_.stream(node.inputs[1]).kind != StreamKind::val) return false;
+    const auto& readers = wiring.consumers[node.outputs[1].index];
+    return std::all_of(readers.begin(), readers.end(), [&](const Port& port) {
+      return std::holds_alternative<WriteValues>(graph_.node(port.node).block);
+    });
+  }
+  void passValues() {
+    const Wiring wiring = wiringOf(graph_);
+    for (const Node& node : graph_.nodes()) {
+      passed_.push_back(isPassed(node, wiring));
+      if (!passed_.back()) continue;
+      unread_[node.inputs[0].index] = true;
+      numbers_[node.outputs[1].index] = numbers_[node.inputs[1].index];
+    }
+  }
+
+  Diagnostic cannot(std::string_view what,
+                    std::string hint = "the graph runs here, but not in Comal: write the program without it") const {
+    return {"T0951", node_->location, fmt::format("{}: {}", describe(graph_, id_), what), std::move(hint)};
   }
 
   WireWriter stream(StreamId id) const {
     WireWriter number, result;
-    if (id) number.varint(1, numbers_[id.index]);
+    if (id && !unread_[id.index]) number.varint(1, numbers_[id.index]);
     result.message(1, number);
     return result;
   }
@@ -116,8 +142,10 @@ class Writer {
                             .message(isVal(1) ? 6 : 5, in(1)));
     return Unit{};
   }
-  Result<> write(const Locate&, WireWriter& op) {
-    if (node_->inputs.size() > 2) return cannot("Comal's locate knows no parent position");
+  Result<> write(const Locate& b, WireWriter& op) {
+    if (node_->inputs.size() > 2)
+      return cannot("Comal's locate knows no parent position",
+                    fmt::format("walk the tensor instead: iterate {} in the schedule", b.tensor));
     op.message(kLocate, WireWriter().message(1, in(0)).message(2, in(1)).message(3, out(0)).message(4, out(1)).message(
                             5, out(2)));
     return Unit{};
@@ -150,6 +178,8 @@ class Writer {
     uint64_t code = 0;
     const bool byScalar = scalar.has_value() && wanted != AluOp::max;
     while (code < kAluOps.size() && (kAluOps[code].op != wanted || kAluOps[code].scalar != byScalar)) ++code;
+    if (code == kAluOps.size() && b.op == AluOp::pow)
+      return cannot("pow is not in the exchange format", "write x * x for x^2");
     if (code == kAluOps.size()) return cannot(fmt::format("{} is not in the exchange format", nameOf(b.op)));
     WireWriter values;
     for (size_t i = 0; i < node_->inputs.size(); ++i) values.message(1, in(i));
@@ -193,7 +223,8 @@ class Writer {
   Result<> bundle(uint32_t field, const WireWriter& one, const std::vector<StreamId>& many, WireWriter& op) {
     WireWriter streams;
     streams.message(1, one);
-    for (StreamId id : many) streams.message(2, stream(id));
+    for (StreamId id : many)
+      if (!id || !unread_[id.index]) streams.message(2, stream(id));
     const uint32_t kind = kBundleKinds[static_cast<size_t>(kindIn(0))].first;
     op.message(field, WireWriter().message(kind, streams));
     return Unit{};
@@ -211,6 +242,8 @@ class Writer {
 
   const Graph& graph_;
   std::vector<uint64_t> numbers_;  // by stream
+  std::vector<bool> unread_;       // by stream: its reader is left out
+  std::vector<bool> passed_;       // by node: left out
   const Node* node_ = nullptr;
   NodeId id_;
 };

@@ -46,8 +46,12 @@ std::vector<Port> Emitter::merge(CellKind kind, const std::vector<std::pair<Port
 
 /// Positions or values that run along the coordinates, if the cell that makes those makes such: the exchange format of
 /// SAM graphs repeats along them alone.
-Port Emitter::besides(Port crd) const {
-  const Cell& from = table_.cell(crd.cell);
+Port Emitter::besides(Port crd) {
+  const Cell from = table_.cell(crd.cell);
+  if (from.kind == CellKind::fork) {  // lanes of what runs along what was forked
+    const Port whole = besides(from.inputs[0]);
+    return whole == from.inputs[0] ? crd : fork(whole, from.order)[static_cast<size_t>(crd.index)];
+  }
   const bool pairs = from.kind == CellKind::scan || from.kind == CellKind::intersect || from.kind == CellKind::unite;
   if (pairs && crd.index == 0) return {crd.cell, 1};
   if (from.kind == CellKind::spacc && crd.index == from.order - 1) return {crd.cell, from.order};

@@ -38,7 +38,7 @@ class Emitter {
  private:
   Cell cell(CellKind kind, std::vector<Port> inputs) const;
   std::vector<Port> add(Cell cell);
-  Port besides(Port crd) const;
+  Port besides(Port crd);
 
   Table& table_;
   int row_ = 0, column_ = 0;

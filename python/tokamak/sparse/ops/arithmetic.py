@@ -231,7 +231,7 @@ def negated(trace: Any, mask: Value) -> Value:
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
-@op("to", "_to_copy", "type_as", "convert_element_type")
+@op("to", "_to_copy", "type_as", "convert_element_type", view=True)
 def cast(trace, shapes, x, *_, **__):
     """Between floats the value stays: programs compute in float64 and round where they end."""
     if shapes.dtype == x.dtype or shapes.dtype in FLOATS:
@@ -243,7 +243,7 @@ def cast(trace, shapes, x, *_, **__):
     raise trace.refuse(f"a cast from {x.dtype} to {shapes.dtype} rounds", "cast outside the model")
 
 
-@op("dropout", "feature_dropout", "alpha_dropout")
+@op("dropout", "feature_dropout", "alpha_dropout", view=True)
 def dropout(trace, shapes, x, p, train):
     if train and p > 0:
         raise trace.refuse(

@@ -22,7 +22,8 @@ ATTRIBUTES = {
 
 
 @op("to_dense", "_to_dense", "coalesce", "_coalesce", "to_sparse", "_to_sparse", "to_sparse_csr", "_to_sparse_csr",
-    "to_sparse_csc", "_to_sparse_csc", "to_sparse_bsr", "_to_sparse_bsr", no_meta=True)  # fmt: skip
+    "to_sparse_csc", "_to_sparse_csc", "to_sparse_bsr", "_to_sparse_bsr", no_meta=True,
+    view=True)  # fmt: skip
 def converted(trace, _, x, *__, **___):
     if trace.now in ("to_dense", "_to_dense", "coalesce", "_coalesce") or x.pattern is not None:
         return x

@@ -24,6 +24,7 @@ HANDLERS: dict[str, Handler] = {}
 REMEDIES = {
     "item": "a program's flow may not depend on the values of tensors: compute it outside, or with torch.where",
     "_local_scalar_dense": "a program's flow may not depend on the values of tensors: compute it with torch.where",
+    "is_nonzero": "a program's flow may not depend on the values of tensors: compute it with torch.where",
     "nonzero": "the positions of values are data: find them outside the model and pass a sparse tensor",
     "embedding": "look the rows up outside the model, or pass a sparse one-hot matrix and use a product",
     "index": "index with slices, or with a constant: other indices are a product with a sparse one-hot matrix",

@@ -83,27 +83,27 @@ def _one(trace: Any, x: Value, axis: int, at: int, shape: tuple[int, ...], dtype
     return trace.define("part", shape, dtype, left, value)
 
 
-@op("slice")
+@op("slice", view=True)
 def slice_of(trace, shapes, x, dim=0, start=None, end=None, step=1):
     axis = wrap(dim, len(x.shape))
     return taken(trace, x, axis, list(range(*slice(start, end, step).indices(x.shape[axis]))), x.dtype)
 
 
-@op("narrow")
+@op("narrow", view=True)
 def narrow(trace, shapes, x, dim, start, length):
     axis = wrap(dim, len(x.shape))
     start = int(start.number) if isinstance(start, Value) else wrap(start, x.shape[axis])
     return taken(trace, x, axis, list(range(start, start + length)), x.dtype)
 
 
-@op("select")
+@op("select", view=True)
 def select(trace, shapes, x, dim, index):
     axis = wrap(dim, len(x.shape))
     part = taken(trace, x, axis, [wrap(index, x.shape[axis])], x.dtype)
     return seen(part, shapes.shape, lambda axes: [*axes[:axis], *axes[axis + 1 :]])
 
 
-@op("chunk", "split", "split_with_sizes", "tensor_split", "unsafe_chunk", "unsafe_split")
+@op("chunk", "split", "split_with_sizes", "tensor_split", "unsafe_chunk", "unsafe_split", view=True)
 def split(trace, shapes, x, *args, **kwargs):
     dim = kwargs.get("dim", args[1] if len(args) > 1 else 0)
     axis = wrap(dim, len(x.shape))
@@ -115,7 +115,7 @@ def split(trace, shapes, x, *args, **kwargs):
     return out
 
 
-@op("unbind")
+@op("unbind", view=True)
 def unbind(trace, shapes, x, dim=0):
     return [select(trace, part, x, dim, i) for i, part in enumerate(shapes)]
 
