@@ -30,6 +30,7 @@ loses on graphs for the published reason: the first layer is computed again for 
 def conditions(study: steps.Study, graphs: list[str]) -> str:
     real = [g for g in graphs if study.real.get(g)]
     made = [g for g in graphs if not study.real.get(g)]
+    left = [g for g in steps.GRAPHS if g not in graphs]
     seconds = sum(answer["seconds"] for answer in study.answers.values())
     return (
         f"Conditions: {os.cpu_count()} cores ({platform.machine()}); {seconds / 60:.1f} minutes of command line in "
@@ -37,7 +38,9 @@ def conditions(study: steps.Study, graphs: list[str]) -> str:
         f"with exponent 2.7: {', '.join(made) or 'none'}. GCN and GraphSAGE: two layers, hidden size 16, adjacency "
         "normalised with self loops, features sparse where the data are (dense at Collab and MAG size). Weights are "
         "random. Attention: a mask of blocks (window of three, the first globally, two or three at random), head size "
-        "64. One lane unless said.\n"
+        "64. One lane unless said. Operations and bytes are the cost model's where the simulator did not count them."
+        + (f" Left out of this copy with --only: {', '.join(left)}." if left else "")
+        + "\n"
     )
 
 
