@@ -35,15 +35,26 @@ void feed(Channel& channel, StreamKind kind, const std::string& text) {
     const size_t at = token.find('@');
     channel.reserve(1);
     Out out(&channel);
-    out.push(wordOf(token.substr(0, at), kind), std::stoull(token.substr(at + 1)));
+    const Word word = wordOf(token.substr(0, at), kind);
+    const bool isBlock = out.elements() > 0 && !isControl(word);
+    if (isBlock) std::fill_n(out.block(), out.elements(), valueOf(word));
+    out.push(isBlock ? 0 : word, std::stoull(token.substr(at + 1)));
   }
 }
 
 }  // namespace
 
 BlockRun runBlock(const Block& block, const std::vector<std::pair<StreamKind, std::string>>& inputs,
-                  const std::vector<StreamKind>& outputs, const Storages& data) {
+                  const std::vector<StreamKind>& outputs, const Storages& data, BlockShape shape) {
   Graph graph;
+  const auto addStream = [&](StreamKind kind) {
+    const StreamId id = graph.addStream(kind);
+    if (kind == StreamKind::val) graph.stream(id).block = shape;
+    return id;
+  };
+  const auto elementsOf = [&](StreamKind kind) {
+    return kind == StreamKind::val ? static_cast<size_t>(shape.elements()) : 0;
+  };
   for (const auto& [name, storage] : data) {
     Tensor tensor{name, {}, storage.block, storage.values.empty() && storage.levels.size() == 0};
     for (const LevelStorage& level : storage.levels) tensor.levels.push_back({level.format, level.size});
@@ -53,15 +64,15 @@ BlockRun runBlock(const Block& block, const std::vector<std::pair<StreamKind, st
   std::vector<std::unique_ptr<Channel>> channels;
   RunNode<Timed>::Site site{&graph, NodeId(0), {}, {}};
   for (const auto& [kind, text] : inputs) {
-    node.inputs.push_back(graph.addStream(kind));
-    channels.push_back(std::make_unique<Channel>(64, true, 0));
+    node.inputs.push_back(addStream(kind));
+    channels.push_back(std::make_unique<Channel>(64, true, elementsOf(kind)));
     site.inputs.push_back(channels.back()->addReader(0));
     feed(*channels.back(), kind, text);
   }
   std::vector<Channel*> results;
   for (StreamKind kind : outputs) {
-    node.outputs.push_back(graph.addStream(kind));
-    channels.push_back(std::make_unique<Channel>(256, true, 0));
+    node.outputs.push_back(addStream(kind));
+    channels.push_back(std::make_unique<Channel>(256, true, elementsOf(kind)));
     channels.back()->addReader(0);
     results.push_back(channels.back().get());
   }
@@ -77,9 +88,12 @@ BlockRun runBlock(const Block& block, const std::vector<std::pair<StreamKind, st
   if (made->fault()) run.fault = made->fault()->str();
   for (size_t i = 0; i < results.size(); ++i) {
     std::string text;
-    for (size_t k = 0; k < results[i]->tail(); ++k)
-      text +=
-          fmt::format("{}{}@{}", k > 0 ? " " : "", textOf(results[i]->words()[k], outputs[i]), results[i]->stamps()[k]);
+    for (size_t k = 0; k < results[i]->tail(); ++k) {
+      Word word = results[i]->words()[k];
+      if (results[i]->elements() > 0 && !isControl(word))
+        word = bitsOf(results[i]->blocks()[k * results[i]->elements()]);
+      text += fmt::format("{}{}@{}", k > 0 ? " " : "", textOf(word, outputs[i]), results[i]->stamps()[k]);
+    }
     run.outputs.push_back(std::move(text));
   }
   return run;

@@ -15,8 +15,10 @@ struct BlockRun {
 };
 
 /// Feeds streams written `0@1 S0@2 D@3` (a token and its stamp) to a block. `kinds` are the inputs' kinds; `data` what
-/// it reads. A value is written as a number in a val stream and as an integer elsewhere.
+/// it reads. A value is written as a number in a val stream and as an integer elsewhere. With a `shape`, val streams
+/// carry matrices: every element of one is the number that is written, and of a result the first is shown.
 BlockRun runBlock(const stream::Block& block, const std::vector<std::pair<stream::StreamKind, std::string>>& inputs,
-                  const std::vector<stream::StreamKind>& outputs, const stream::Storages& data = {});
+                  const std::vector<stream::StreamKind>& outputs, const stream::Storages& data = {},
+                  stream::BlockShape shape = {});
 
 }  // namespace tokamak::sim

@@ -19,6 +19,9 @@ struct Options {
   Profile profile = Profile::comal;
   HwConfig machine;                               // of hw
   std::function<bool(const Progress&)> progress;  // called now and then; false ends the run
+  bool watch = false;     // also timelines, and peaks of streams where the profile has no FIFOs; takes longer
+  stream::Window window;  // of which every slice is kept; with `watch`
+  unsigned threads = 1;   // for `comal`, where the run is long enough to pay; the results are the same
 };
 
 /// Runs a graph and counts its cycles; values are computed all along, as `stream::run` does.

@@ -19,13 +19,16 @@ constexpr size_t kBatch = 8;
 class MemoryNode : public stream::RunNode<Timed>, public MemoryClient {
  public:
   MemoryNode(Site site, bool writes) : RunNode(std::move(site)), MemoryClient(this->site().id.index, writes) {}
+  Stamp waitedForMemory() const { return waited_; }
 
  protected:
   void step() final {
     if (isWaiting()) return;
     for (stream::Channel* channel : site().outputs) channel->reserve(2 * kBatch);
     if (state() == State::answered) {
-      clock_.await(takeAnswer());
+      const Stamp answer = takeAnswer();
+      waited_ += answer - std::min(answer, clock_.t);
+      clock_.await(answer);
       ++steps_;
       answered();
     }
@@ -39,6 +42,9 @@ class MemoryNode : public stream::RunNode<Timed>, public MemoryClient {
 
   virtual void answered() = 0;  // what waited for the batch
   virtual void go() = 0;        // on, until a batch is sent or tokens are missing
+
+ private:
+  Stamp waited_ = 0;
 };
 
 /// Two words for the segment ends of a reference, then its coordinates in batches that are put with one stamp.

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "sim/hbm/nodes.h"
+#include "sparse/stream/run/engine.h"
 
 namespace tokamak::sim {
 
@@ -36,11 +37,9 @@ class Scheduler {
       TK_RETURN_IF_ERROR(settle());
       if (!serve()) {
         if (std::ranges::all_of(nodes(), [](const auto& node) { return node->done(); })) return Unit{};
-        return Diagnostic{"T0963",
-                          {},
-                          fmt::format("@{}: no node can go on, though streams have not ended", network_.graph().name),
-                          "a stream ends before the others that meet it"};
+        return stuck(network_);
       }
+      if (round % 4096 == 0) network_.cool();
       if (round % 65536 == 0 && pause && !pause()) return Unit{};
     }
   }

@@ -149,7 +149,7 @@ struct Hw {
     std::unique_ptr<Fifo> make(stream::StreamId stream, size_t elements) const {
       return std::make_unique<Fifo>(now, stream ? depth(stream) : 1, elements);
     }
-    static Fifo* reader(Fifo& fifo, Stamp) {
+    static Fifo* reader(Fifo& fifo, Stamp, size_t) {
       fifo.addReader();
       return &fifo;
     }
@@ -166,7 +166,9 @@ struct Hw {
   bool may() const { return t <= now; }
   size_t limit(size_t n) const { return may() ? std::min<size_t>(n, 1) : 0; }
   void see(const In&) {}
+  void follow(const In&) {}
   void await(Stamp) {}
+  void await(const In&, Stamp) {}
   void tick(uint64_t cycles = 1) { t += cycles; }
   void move() { ++t; }
   Stamp signal() const { return 0; }

@@ -52,7 +52,7 @@ bool needsAllInputs(const Block& block) {
 
 class Scheduler {
  public:
-  Scheduler(Machine& machine, const HwConfig& config, Report& report)
+  Scheduler(Machine& machine, const HwConfig& config, Report& report, std::vector<Recorder>& recorders)
       : machine_(machine),
         units_(config.computeUnits == 0 ? INT64_MAX : config.computeUnits),
         report_(report),
@@ -67,6 +67,7 @@ class Scheduler {
                            std::holds_alternative<Spacc>(block);
       state_[n].waiter = dynamic_cast<MemoryWaiter*>(nodes()[n].get());
       state_[n].needsAll = state_[n].waiter == nullptr && needsAllInputs(block);
+      if (!recorders.empty()) state_[n].recorder = &recorders[n];
       NodeReport& node = state_[n].report;
       node.node = nodes()[n]->site().id;
       node.waitInput.resize(nodes()[n]->site().inputs.size());
@@ -91,12 +92,13 @@ class Scheduler {
   }
 
  private:
-  enum class Cause : uint8_t { none, input, output, memory, compute };
+  using Cause = Doing;  // busy: waits for nothing
   struct State {
     bool computes = false;
     bool needsAll = false;  // a step takes a token of every input
     MemoryWaiter* waiter = nullptr;
-    Cause cause = Cause::none;
+    Recorder* recorder = nullptr;
+    Cause cause = Cause::busy;
     size_t port = 0;
     Stamp since = 0;
     NodeReport report;
@@ -134,6 +136,7 @@ class Scheduler {
     State& state = state_[n];
     charge(n);
     ++state.report.busy;
+    if (state.recorder != nullptr) state.recorder->busy(machine_.now, 1);
     next_.take(awaited_[n], neighbours_[n], awaitAnybody_);
     if (nodes()[n]->done())
       ++left_;
@@ -153,14 +156,16 @@ class Scheduler {
   void charge(size_t n) {
     State& state = state_[n];
     const uint64_t cycles = machine_.now - state.since;
+    if (state.recorder != nullptr && state.cause != Cause::busy)
+      state.recorder->waits(state.cause, static_cast<uint32_t>(state.port), state.since, machine_.now);
     switch (state.cause) {
-      case Cause::none: break;
+      case Cause::busy: break;
       case Cause::input: state.report.waitInput[state.port] += cycles; break;
       case Cause::output: state.report.waitOutput[state.port] += cycles; break;
       case Cause::memory: state.report.waitMemory += cycles; break;
       case Cause::compute: state.report.waitCompute += cycles; break;
     }
-    state.cause = Cause::none;
+    state.cause = Cause::busy;
   }
 
   void sleep(size_t n) {
@@ -239,8 +244,9 @@ class Scheduler {
 
 }  // namespace
 
-Result<> runMachine(Machine& machine, const HwConfig& config, Report& report, const std::function<bool()>& pause) {
-  return Scheduler(machine, config, report).run(pause);
+Result<> runMachine(Machine& machine, const HwConfig& config, Report& report, std::vector<Recorder>& recorders,
+                    const std::function<bool()>& pause) {
+  return Scheduler(machine, config, report, recorders).run(pause);
 }
 
 }  // namespace tokamak::sim

@@ -2,6 +2,7 @@
 
 #include "sparse/stream/graph.h"
 #include "sparse/stream/run/channel.h"
+#include "sparse/stream/run/recorder.h"
 
 /// What a node's loop works with: cursors into its streams and a clock, all local values that live in registers, and
 /// put back when the loop ends. `Untimed` computes values alone; `Timed` keeps the `comal` profile's time: taking or
@@ -13,11 +14,12 @@ class In {
  public:
   explicit In(Channel::Reader* reader)
       : reader_(reader),
+        watch_(reader->watch.get()),
         words_(reader->channel->words()),
         stamps_(reader->channel->stamps()),
         offset_(reader->offset),
         at_(reader->at),
-        end_(reader->channel->tail()) {}
+        end_(reader->channel->readable()) {}
   In(const In&) = delete;
   In& operator=(const In&) = delete;
   ~In() {
@@ -35,17 +37,24 @@ class In {
   const double* block() const { return reader_->channel->blocks() + at_ * reader_->channel->elements(); }
   uint64_t position() const { return reader_->channel->position(at_); }
   void addWait(Stamp cycles) const { waited_ += cycles; }
+  uint32_t port() const { return reader_->port; }
   template <class Clock>
-  void pop(Clock&) {
+  void pop(Clock& clock) {
+    if constexpr (Clock::kTimed)
+      if (watch_ != nullptr) [[unlikely]]
+        watch_->take(clock.t);
     ++at_;
   }
+  /// Tokens that `Clock::steps` has seen to.
   template <class Clock>
   void pop(size_t n, Clock&) {
     at_ += n;
   }
+  void noteTaken(Stamp time) const { watch_->take(time); }
 
  private:
   Channel::Reader* reader_;
+  Occupancy* watch_;
   const Word* words_;
   const Stamp* stamps_;
   Stamp offset_;
@@ -57,7 +66,7 @@ class In {
 class Out {
  public:
   explicit Out(Channel* channel) : channel_(channel) {
-    channel->makeRoom();
+    channel->prepare();
     words_ = channel->words();
     stamps_ = channel->stamps();
     at_ = channel->tail();
@@ -97,7 +106,11 @@ struct ChannelSetup {
     const size_t tokens = elements == 0 ? chunk : std::max<size_t>(32, chunk / elements);  // fewer of large blocks
     return std::make_unique<Channel>(tokens, timed, elements);
   }
-  static Channel::Reader* reader(Channel& channel, Stamp offset) { return channel.addReader(offset); }
+  static Channel::Reader* reader(Channel& channel, Stamp offset, size_t port) {
+    Channel::Reader* reader = channel.addReader(offset);
+    reader->port = static_cast<uint32_t>(port);
+    return reader;
+  }
 };
 
 /// No time passes.
@@ -112,7 +125,9 @@ struct Untimed {
   bool may() const { return true; }
   size_t limit(size_t n) const { return n; }
   void see(const In&) {}
+  void follow(const In&) {}
   void await(Stamp) {}
+  void await(const In&, Stamp) {}
   void tick(uint64_t = 1) {}
   void move() {}
   bool touch(Word, size_t) { return true; }
@@ -139,13 +154,20 @@ struct Timed {
   static constexpr bool kTimed = true, kBounded = false;  // bounded: workspaces are counted
   using Setup = ChannelSetup<true>;
   Stamp t = 0;
+  Recorder* recorder = nullptr;  // where the run is watched
 
   bool may() const { return true; }
   size_t limit(size_t n) const { return n; }
 
   void see(const In& in) { until(in, in.stamp()); }
+  void follow(const In& in) { await(in.stamp()); }  // the same, and nobody counts the wait
   void await(Stamp stamp) { t = std::max(t, stamp); }
-  void tick(uint64_t cycles = 1) { t += cycles; }
+  void await(const In& in, Stamp stamp) { until(in, stamp); }  // what is waited for came from `in`
+  void tick(uint64_t cycles = 1) {
+    if (recorder != nullptr) [[unlikely]]
+      recorder->busy(t, cycles);
+    t += cycles;
+  }
   void move() {}                             // a token moved within a step
   bool touch(Word, size_t) { return true; }  // an entry of a workspace, and how many it has; whether it has room
   Stamp signal() const { return t + 1; }     // when a signal made now arrives
@@ -157,6 +179,8 @@ struct Timed {
 
   template <class... Ports>
   void steps(size_t n, bool endsWithDone, Ports&... ports) {
+    if (recorder != nullptr) [[unlikely]]
+      return watchedSteps(n, endsWithDone, ports...);
     for (size_t i = 0; i < n; ++i) {
       (wait(ports, i), ...);
       (mark(ports, i), ...);
@@ -167,16 +191,35 @@ struct Timed {
   template <class... Outs>
   void emit(size_t n, Outs&... outs) {
     for (size_t i = 0; i < n; ++i) (outs.setStamp(i, t + 1 + i), ...);
-    t += n;
+    tick(n);
   }
 
  private:
+  template <class... Ports>
+  void watchedSteps(size_t n, bool endsWithDone, Ports&... ports) {
+    for (size_t i = 0; i < n; ++i) {
+      (watchedWait(ports, i), ...);
+      (mark(ports, i), ...);
+      (took(ports), ...);
+      if (i + 1 < n || !endsWithDone) tick();
+    }
+  }
+  void watchedWait(const In& in, size_t i) { until(in, in.stampAhead(i)); }
+  void watchedWait(const Out&, size_t) {}
+  void took(const In& in) { in.noteTaken(t); }
+  void took(const Out&) {}
+
   void until(const In& in, Stamp stamp) {
+    if (recorder != nullptr && stamp > t) [[unlikely]]
+      recorder->waits(Doing::input, in.port(), t, stamp);
+    waitFor(in, stamp);
+  }
+  void waitFor(const In& in, Stamp stamp) {
     const Stamp later = std::max(t, stamp);
     in.addWait(later - t);
     t = later;
   }
-  void wait(const In& in, size_t i) { until(in, in.stampAhead(i)); }
+  void wait(const In& in, size_t i) { waitFor(in, in.stampAhead(i)); }
   void wait(const Out&, size_t) {}
   void mark(const In&, size_t) {}
   void mark(Out& out, size_t i) { out.setStamp(i, t + 1); }

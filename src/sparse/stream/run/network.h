@@ -54,6 +54,11 @@ class Network {
     return sum;
   }
 
+  /// Gives pages of long backlogs back to the system; to be called now and then.
+  void cool() {
+    for (const auto& channel : channels_) channel->cool();
+  }
+
   const Graph& graph() const { return graph_; }
   const std::vector<Made>& nodes() const { return nodes_; }  // producers first
   const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
@@ -73,7 +78,7 @@ class Network {
     const Node& node = graph_.node(id);
     typename RunNode<P>::Site site{&graph_, id, {}, {}};
     for (StreamId input : node.inputs)
-      site.inputs.push_back(setup_.reader(*channelOf_[input.index], offsets_[input.index]));
+      site.inputs.push_back(setup_.reader(*channelOf_[input.index], offsets_[input.index], site.inputs.size()));
     for (StreamId output : node.outputs) {
       const int64_t elements = output ? graph_.stream(output).block.elements() : 0;
       channels_.push_back(setup_.make(output, static_cast<size_t>(elements)));

@@ -30,11 +30,11 @@ class RepeatNode final : public RunNode<P> {
       if (isStop(signal) && !isStop(head) && data.size() < 2) break;  // the stop depends on the next token
       if (!fits(signal, head, data)) break;
       ++steps;
-      maker.see(along);
+      maker.follow(along);
       const auto stamp = maker.signal();
       along.pop(maker);
       clock.see(data);
-      clock.await(stamp);
+      clock.await(along, stamp);
       if (!isControl(signal) || signal == kAbsent) {
         copyBlock(data, out);
         clock.put(out, head);
