@@ -1,6 +1,8 @@
 #include "sim/parallel.h"
 
 #include <barrier>
+#include <chrono>
+#include <numeric>
 #include <thread>
 #include <unordered_map>
 
@@ -14,21 +16,68 @@ using stream::Channel;
 using stream::Network;
 using stream::Timed;
 
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+uint64_t stepsOf(const Network<Timed>& network) {
+  uint64_t steps = 0;
+  for (const auto& node : network.nodes()) steps += node->steps();
+  return steps;
+}
+
+/// What a network does on one thread.
+struct Pace {
+  std::vector<double> seconds;  // of each node
+  double stepsASecond = 0;
+};
+
+/// Rounds on one thread, timed; whether the run came to its end.
+Result<bool> runTimed(Network<Timed>& network, uint64_t rounds, Pace& pace) {
+  pace.seconds.assign(network.nodes().size(), 1e-9);
+  const uint64_t before = stepsOf(network);
+  const auto start = Clock::now();
+  for (; rounds > 0; --rounds) {
+    bool moved = false, finished = true;
+    for (size_t n = 0; n < network.nodes().size(); ++n) {
+      stream::RunNode<Timed>& node = *network.nodes()[n];
+      if (node.done()) continue;
+      finished = false;
+      const auto begin = Clock::now();
+      moved = node.advance() || moved;
+      pace.seconds[n] += secondsSince(begin);
+      if (node.fault()) return *node.fault();
+    }
+    if (finished) return true;
+    if (!moved) TK_RETURN_IF_ERROR(growSmallest(network));
+  }
+  pace.stepsASecond = static_cast<double>(stepsOf(network) - before) / secondsSince(start);
+  return false;
+}
+
 class Crew {
  public:
-  Crew(Network<Timed>& network, unsigned threads, const std::function<bool()>& pause)
-      : network_(network), pause_(pause), moved_(threads), firsts_(threads + 1, 0), end_(threads, EndRound{this}) {
+  Crew(Network<Timed>& network, unsigned threads, const Pace& pace, const std::function<bool()>& pause)
+      : network_(network),
+        pace_(pace),
+        pause_(pause),
+        moved_(threads),
+        firsts_(threads + 1, 0),
+        stepsBefore_(stepsOf(network)),
+        end_(threads, EndRound{this}) {
     shareOut(threads);
     shareChannels();
   }
 
-  Result<> run() {
+  /// Whether the run came to its end; else one thread does better.
+  Result<bool> run() {
     std::vector<std::jthread> others;
     for (size_t i = 1; i < moved_.size(); ++i) others.emplace_back([this, i] { work(i); });
     work(0);
     others.clear();
     for (Channel* channel : shared_) channel->share(false);
-    return std::move(outcome_);
+    if (!outcome_) return outcome_.error();
+    return !givenUp_;
   }
 
  private:
@@ -42,14 +91,15 @@ class Crew {
 
   const std::vector<std::unique_ptr<stream::RunNode<Timed>>>& nodes() const { return network_.nodes(); }
 
-  /// Stretches with about as many steps each, as far as steps were made.
+  /// Stretches that take about as long each.
   void shareOut(unsigned threads) {
-    uint64_t all = 0, sum = 0;
-    for (const auto& node : nodes()) all += node->steps() + 1;
+    const double all = std::accumulate(pace_.seconds.begin(), pace_.seconds.end(), 0.0);
+    double sum = 0;
     size_t part = 1;
     for (size_t n = 0; n < nodes().size() && part < threads; ++n) {
-      sum += nodes()[n]->steps() + 1;
-      while (part < threads && sum * threads >= all * part) firsts_[part++] = n + 1;
+      const double half = pace_.seconds[n] / 2;  // a node goes where most of it lies
+      while (part < threads && (sum + half) * threads >= all * static_cast<double>(part)) firsts_[part++] = n;
+      sum += 2 * half;
     }
     for (; part <= threads; ++part) firsts_[part] = nodes().size();
   }
@@ -104,19 +154,26 @@ class Crew {
     }
     if (++rounds_ % 64 == 0) network_.cool();
     if (rounds_ % 64 == 0 && pause_ && !pause_()) stop_ = true;
+    if (rounds_ == kTrial && !stop_) {
+      const double steps = static_cast<double>(stepsOf(network_) - stepsBefore_);
+      givenUp_ = stop_ = steps / secondsSince(start_) < pace_.stepsASecond;
+    }
   }
 
   static constexpr size_t kShared = 16384;  // tokens of a stream between threads
   static constexpr int kPasses = 8;
+  static constexpr uint64_t kTrial = 256;  // rounds after which it is known whether threads pay
 
   Network<Timed>& network_;
+  const Pace& pace_;
   const std::function<bool()>& pause_;
   std::vector<Moved> moved_;    // by thread
   std::vector<size_t> firsts_;  // of the nodes of each thread, and their end
   std::vector<Channel*> shared_;
   Result<> outcome_ = Unit{};
-  bool stop_ = false;  // written between rounds only
-  uint64_t rounds_ = 0;
+  bool stop_ = false, givenUp_ = false;  // written between rounds only
+  uint64_t rounds_ = 0, stepsBefore_;
+  Clock::time_point start_ = Clock::now();
   std::barrier<EndRound> end_;
 };
 
@@ -127,8 +184,11 @@ Result<> runOnThreads(Network<Timed>& network, unsigned threads, const std::func
   const auto most = static_cast<unsigned>(std::max<size_t>(network.nodes().size() / 2, 1));
   threads = std::min(threads, most);
   if (threads <= 1) return stream::runNetwork(network, pause);
-  TK_TRY(const bool finished, stream::runRounds(network, roundsAlone));
-  return finished ? Result<>(Unit{}) : Crew(network, threads, pause).run();
+  Pace pace;
+  TK_TRY(const bool ended, runTimed(network, roundsAlone, pace));
+  if (ended) return Unit{};
+  TK_TRY(const bool finished, Crew(network, threads, pace, pause).run());
+  return finished ? Result<>(Unit{}) : stream::runNetwork(network, pause);
 }
 
 }  // namespace tokamak::sim
