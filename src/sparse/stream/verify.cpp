@@ -191,7 +191,8 @@ class NodeCheck {
                 "a scan or repeat raises the rank, a reduce lowers it");
   }
   Result<> equalRanks() const {
-    for (size_t i = 1; i < node_.inputs.size(); ++i) return rankIs(i, rank(0));
+    for (size_t i = 1; i < node_.inputs.size(); ++i) TK_RETURN_IF_ERROR(rankIs(i, rank(0)));
+    return Unit{};
   }
   Result<> knownTensor(const std::string& name, bool written = false) const {
     const Tensor* tensor = graph_.tensor(name);
