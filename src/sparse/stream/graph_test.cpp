@@ -103,6 +103,11 @@ TEST(StreamGraph, FaultsNameTheNodeAndThePort) {
   expectFault("  %r = root @B\n  %v = array @B %r\n  _ = reduce add %v\n", "6:3", "T0944", "rank 0");
   expectFault("  %r = root @B\n  %v = array @B %r\n  write_values @x %v\n", "6:3", "T0944",
               "has rank 0 where 1 is wanted");
+  // Every input of a block, the third too.
+  expectFault(
+      "  %r = root @B\n  _, %p = scan @B 0 %r\n  %a = array @B %p\n  %s = root @B\n  _, %q = scan @B 0 %s\n"
+      "  %b = array @B %q\n  %t = root @B\n  %c = array @B %t\n  _ = alu select %a, %b, %c\n",
+      "12:3", "T0944", "input 2 (%c) has rank 0 where 1 is wanted");
   expectFault("  _ = root @C\n", "4:3", "T0945", "no tensor @C");
   expectFault("  %r = root @B\n  _, _ = scan @B 2 %r\n", "5:3", "T0945", "none numbered 2");
   expectFault("  %a = alu exp %b\n  %b = alu exp %a\n", "4:3", "T0946", "depend on its own outputs");
