@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import tokamak
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOKAMAK = Path(os.environ.get("TOKAMAK", ROOT / "build" / "dev" / "bin" / "tokamak"))
 distributed = pytest.importorskip("dask.distributed", reason="dask.distributed is not installed")
@@ -62,7 +64,8 @@ def test_data_travel_with_the_tasks(tmp_path):
 
 def test_a_scheduler_that_is_not_there(tmp_path):
     command = [sys.executable, "-m", "tokamak.sweep", *PROGRAM, "--scheduler", "tcp://127.0.0.1:9"]
-    environment = {**os.environ, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}
+    package = os.path.dirname(os.path.dirname(os.path.abspath(tokamak.__file__)))
+    environment = {**os.environ, "PYTHONPATH": package, "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
     assert done.returncode == 2
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in done.stderr
