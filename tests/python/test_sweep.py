@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 import tokamak
 
 ROOT = Path(__file__).resolve().parent.parent.parent
