@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <filesystem>
 #include <memory>
 #include <thread>
 
 #include "command.h"
 #include "console.h"
 #include "sim/report/page.h"
+#include "sim_arguments.h"
 #include "sim_target.h"
 
 namespace tokamak::tool {
@@ -27,18 +27,11 @@ runner; exit code 1 where they differ.)";
 
 struct Options {
   SparseArguments target;
-  std::string profile = "comal", config, html, trace, window;
+  SimArguments timing;
+  std::string html, trace, window;
   bool json = false, printConfig = false, details = false;
   unsigned threads = std::max(1U, std::thread::hardware_concurrency());
 };
-
-/// The machine of hw: a preset by its name, or a file.
-Result<sim::HwConfig> chooseMachine(const std::string& config) {
-  const bool isFile = std::filesystem::exists(config) || config.find_first_of("./") != std::string::npos;
-  if (!isFile) return sim::hwPreset(config.empty() ? "small-cgra" : config);
-  TK_TRY(const std::string text, readFile(config));
-  return sim::parseHwConfig(text, config);
-}
 
 /// `a:b`, cycles from a to before b.
 Result<stream::Window> parseWindow(const std::string& text) {
@@ -53,20 +46,12 @@ Result<stream::Window> parseWindow(const std::string& text) {
 }
 
 Result<sim::Options> simOptions(const Options& options, Progress& progress) {
-  const auto profile = fromName<sim::Profile>(options.profile);
-  if (!profile)
-    return Diagnostic{
-        "T0801", {}, fmt::format("there is no profile {}", options.profile), "use comal, comal-hbm or hw"};
-  if (!options.config.empty() && *profile != sim::Profile::hw)
-    return Diagnostic{"T0801", {}, "--config is of the hw profile", "add --profile hw"};
-  sim::Options out;
-  out.profile = *profile;
+  TK_TRY(sim::Options out, simOptionsOf(options.timing));
   out.threads = options.threads;
   out.watch = options.details || !options.html.empty() || !options.trace.empty();
   if (options.trace.empty() != options.window.empty())
     return Diagnostic{"T0801", {}, "a trace is of a window", "give both: --trace F --window 0:10000"};
   if (!options.trace.empty()) { TK_TRY(out.window, parseWindow(options.window)); }
-  TK_TRY(out.machine, chooseMachine(options.config));
   out.progress = [&progress](const sim::Progress& p) {
     progress.update(fmt::format("simulating: {} M tokens, cycle {}", p.tokens / 1000000, p.cycles));
     return true;
@@ -76,7 +61,7 @@ Result<sim::Options> simOptions(const Options& options, Progress& progress) {
 
 Result<Outcome> run(const Options& options) {
   if (options.printConfig) {
-    TK_TRY(const sim::HwConfig machine, chooseMachine(options.config));
+    TK_TRY(const sim::HwConfig machine, chooseMachine(options.timing));
     say(sim::printHwConfig(machine));
     return Outcome::done;
   }
@@ -104,10 +89,7 @@ Command addSim(CLI::App& parent) {
       ->description("Sparse program (.ein, .mlir), stream graph or SAM exchange file")
       ->type_name("FILE")
       ->required(false);
-  app->add_option("--profile", options->profile, "Timing: comal (no memory model), comal-hbm, or hw (a machine)")
-      ->type_name("NAME");
-  app->add_option("--config", options->config, "Machine of hw: small-cgra, rda, or a JSON file")
-      ->type_name("NAME|FILE");
+  options->timing.addTo(*app);
   app->add_flag("--print-config", options->printConfig, "Print that machine as a file, and end");
   app->add_flag("--json", options->json, "One JSON object instead of a table");
   app->add_flag("--details", options->details, "Also the peak of every stream and timelines; takes longer");

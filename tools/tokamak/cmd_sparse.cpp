@@ -129,12 +129,7 @@ Result<> report(const Options& options, const TensorDecl& decl, const Tensor& te
 }
 
 Result<Outcome> runRun(const Options& options) {
-  TK_TRY(const SparseProgram program, loadSparse(options.program));
-  if (!program.hasData)
-    return Diagnostic{"T0932",
-                      {options.program.file, 0, 0},
-                      "the program has no data",
-                      "give --data DIR, or --random SEED with --dims"};
+  TK_TRY(const SparseProgram program, loadSparseWithData(options.program));
   TK_TRY(const Timed timed, compileTimed(program));
   const auto start = Clock::now();
   TK_TRY(const Execution execution, execute(timed.compiled, program.inputs));
@@ -199,11 +194,6 @@ nlohmann::ordered_json checkJson(const std::vector<search::RegionCheck>& checks,
 
 /// The cost model against simulation.
 Result<Outcome> runCheck(const Options& options, const SparseProgram& program, const Compiled& compiled) {
-  if (!program.hasData)
-    return Diagnostic{"T0932",
-                      {options.program.file, 0, 0},
-                      "there is nothing to simulate without data",
-                      "give --data DIR, or --random SEED with --dims"};
   const auto profile = fromName<sim::Profile>(options.profile);
   if (!profile || *profile == sim::Profile::hw)
     return Diagnostic{
@@ -217,7 +207,8 @@ Result<Outcome> runCheck(const Options& options, const SparseProgram& program, c
 }
 
 Result<Outcome> runExplain(const Options& options) {
-  TK_TRY(const SparseProgram program, loadSparse(options.program));
+  TK_TRY(const SparseProgram program,
+         options.check ? loadSparseWithData(options.program) : loadSparse(options.program));
   TK_TRY(const Timed timed, compileTimed(program));
   if (options.check) return runCheck(options, program, timed.compiled);
   if (options.json)

@@ -78,35 +78,13 @@ Result<std::vector<Model>> variants(const SweepOptions& options, const SparsePro
   return out;
 }
 
-Result<sim::Options> simulationOf(const SweepOptions& options) {
-  const auto profile = fromName<sim::Profile>(options.profile);
-  if (!profile)
-    return Diagnostic{
-        "T0801", {}, fmt::format("there is no profile {}", options.profile), "use comal, comal-hbm or hw"};
-  sim::Options out{.profile = *profile};
-  if (options.config.empty()) return out;
-  if (*profile != sim::Profile::hw) return Diagnostic{"T0801", {}, "--config is of the hw profile", "add --profile hw"};
-  if (!std::filesystem::exists(options.config)) {
-    TK_TRY(out.machine, sim::hwPreset(options.config));
-    return out;
-  }
-  TK_TRY(const std::string text, readFile(options.config));
-  TK_TRY(out.machine, sim::parseHwConfig(text, options.config));
-  return out;
-}
-
 Result<Outcome> runSweep(SweepOptions& options) {
-  TK_TRY(options.search.simulation, simulationOf(options));
+  TK_TRY(options.search.simulation, simOptionsOf(options.timing));
   if (!options.scheduler.empty()) return runOnCluster(options);
-  TK_TRY(const SparseProgram program, loadSparse(options.program));
-  if (!program.hasData)
-    return Diagnostic{"T0932",
-                      {options.program.file, 0, 0},
-                      "the program has no data",
-                      "give --data DIR, or --random SEED with --dims"};
+  TK_TRY(const SparseProgram program, loadSparseWithData(options.program));
   const std::string machine =
-      options.profile == "hw" ? sim::printHwConfig(options.search.simulation.machine) : std::string();
-  TK_TRY(const std::unique_ptr<Store> store, Store::open(databaseOf(options), options.profile, machine));
+      options.timing.profile == "hw" ? sim::printHwConfig(options.search.simulation.machine) : std::string();
+  TK_TRY(const std::unique_ptr<Store> store, Store::open(databaseOf(options), options.timing.profile, machine));
   const OnInterrupt guard;
   Progress progress("exploring");
   TK_TRY(std::vector<Model> models, variants(options, program));
@@ -138,8 +116,7 @@ Command addSweep(CLI::App& parent) {
   app->footer(kFooter);
   options->program.addTo(*app);
   options->search.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  app->add_option("--profile", options->profile, "Timing: comal, comal-hbm or hw")->capture_default_str();
-  app->add_option("--config", options->config, "Machine of hw: a preset or a file")->type_name("NAME|FILE");
+  options->timing.addTo(*app);
   app->add_option("-o", options->output, "Write the best schedule to this file")->type_name("FILE");
   app->add_option("--database", options->database, "SQLite file that keeps what was simulated")->type_name("FILE");
   app->add_option("--parallel", options->space.lanes, "Numbers of lanes to try")

@@ -119,10 +119,7 @@ Result<> checkProgram(const SparseProgram& program, const sparse::Compiled& comp
 }
 
 Result<sim::Summary> simulateProgram(const SparseArguments& arguments, const sim::Options& options) {
-  TK_TRY(const SparseProgram program, loadSparse(arguments));
-  if (!program.hasData)
-    return Diagnostic{
-        "T0932", {arguments.file, 0, 0}, "the program has no data", "give --data DIR, or --random SEED with --dims"};
+  TK_TRY(const SparseProgram program, loadSparseWithData(arguments));
   TK_TRY(const sparse::Compiled compiled, compile(program.program, program.schedule, &program.inputs));
   sim::Summary summary{.name = fmt::format("{} {}", fs::path(arguments.file).stem().string(), program.schedule.name),
                        .profile = std::string(nameOf(options.profile))};

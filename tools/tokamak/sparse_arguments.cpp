@@ -151,4 +151,11 @@ Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
   return out;
 }
 
+Result<SparseProgram> loadSparseWithData(const SparseArguments& arguments) {
+  TK_TRY(SparseProgram program, loadSparse(arguments));
+  if (program.hasData) return program;
+  return Diagnostic{
+      "T0932", {arguments.file, 0, 0}, "the program has no data", "give --data DIR, or --random SEED with --dims"};
+}
+
 }  // namespace tokamak::tool

@@ -33,5 +33,7 @@ struct SparseProgram {
 /// or is a file that holds one, or is `unfused` or `full`. Inputs come from --data, or at random, or there are none and
 /// sizes stand in the program.
 Result<SparseProgram> loadSparse(const SparseArguments& arguments);
+/// The same for those who run it: T0932 where there is no data.
+Result<SparseProgram> loadSparseWithData(const SparseArguments& arguments);
 
 }  // namespace tokamak::tool

@@ -3,13 +3,15 @@
 #include "command.h"
 #include "search/model.h"
 #include "search/search.h"
+#include "sim_arguments.h"
 #include "sparse_arguments.h"
 
 namespace tokamak::tool {
 
 struct SweepOptions {
   SparseArguments program;
-  std::string profile = "comal", config, output, database, scheduler, algebra = "both";
+  SimArguments timing;
+  std::string output, database, scheduler, algebra = "both";
   std::vector<int64_t> blocks;
   search::SpaceOptions space;
   search::SearchOptions search;

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+"""`tokamak sparse` and `tokamak sweep` from outside: programs, formats, searches that go on, bad input."""
+
+import contextlib
+import json
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+from test_cli import EXAMPLES, TOKAMAK, Case
+
+
+class Sparse(Case):
+    GCN = EXAMPLES / "sparse" / "gcn.ein"
+    SIZES = ("--random", "0", "--dims", "N=30,F=12")
+
+    def test_every_schedule_agrees_with_the_dense_program(self) -> None:
+        for schedule in ["auto", "unfused", "rows", "layers", "full"]:
+            text = self.ok("sparse", "run", self.GCN, *self.SIZES, "--schedule", schedule)
+            self.assertIn("values agree with the dense program", text)
+
+    def test_json_and_outputs(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            out = json.loads(self.ok("sparse", "run", self.GCN, *self.SIZES, "--json", "--output", folder))
+            self.assertTrue(out["values_checked"] and out["agrees"])
+            self.assertEqual(out["outputs"][0]["shape"], [30, 7])
+            values = np.load(Path(folder) / "Y.npy")
+            np.testing.assert_allclose(values.sum(axis=1), np.ones(30), rtol=1e-5)
+
+    def test_stages_are_written(self) -> None:
+        sizes = ("--dims", "N=30,M=20")
+        softmax = EXAMPLES / "sparse" / "softmax.ein"
+        self.assertIn("table P order", self.ok("sparse", "compile", softmax, *sizes, "--schedule", "full"))
+        stream = self.ok("sparse", "compile", softmax, *sizes, "--schedule", "full", "--emit", "stream")
+        self.assertIn("stream @P", stream)
+        svg = self.ok("sparse", "compile", softmax, *sizes, "--schedule", "full", "--emit", "svg")
+        ElementTree.fromstring(svg)
+        explained = self.ok("sparse", "explain", softmax, *sizes, "--schedule", "full")
+        for part in ["before fusion:", "after fusion:", "rules:", "estimate:"]:
+            self.assertIn(part, explained)
+        self.assertEqual(len(json.loads(self.ok("sparse", "explain", softmax, *sizes, "--json"))["regions"]), 4)
+
+    def test_a_schedule_reproduces_what_was_chosen(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "chosen.schedule"
+            self.ok("sparse", "compile", self.GCN, *self.SIZES, "--schedule", "auto", "--emit", "schedule", "-o", path)
+            self.assertIn("fuse {", path.read_text())
+            self.assertIn("agree", self.ok("sparse", "run", self.GCN, *self.SIZES, "--schedule", path))
+
+    def test_files_of_other_programs(self) -> None:
+        a = np.where(np.arange(30).reshape(6, 5) % 3 == 0, np.arange(30.0).reshape(6, 5) + 1, 0)
+        columns, rows = np.nonzero(a.T)
+        arrays = {"indices": rows, "indptr": np.searchsorted(columns, np.arange(6)), "data": a[rows, columns]}
+        with tempfile.TemporaryDirectory() as folder:  # as SciPy saves a matrix of columns
+            np.savez(Path(folder) / "A.npz", format=np.array(b"csc"), shape=np.array(a.shape), **arrays)
+            np.save(Path(folder) / "x.npy", np.arange(5.0))
+            spmv = EXAMPLES / "sparse" / "spmv.ein"
+            self.ok("sparse", "run", spmv, "--data", folder, "--output", folder)
+            np.testing.assert_allclose(np.load(Path(folder) / "y.npy"), a @ np.arange(5.0), rtol=1e-6)
+
+    def test_bad_input_is_refused_with_a_place(self) -> None:
+        spmv = EXAMPLES / "sparse" / "spmv.ein"
+        self.refused("T0932", "sparse", "run", spmv)
+        self.refused("T0976", "sparse", "run", spmv, "--schedule", "none")
+        self.refused("T0904", "sparse", "run", spmv, "--data", "/nowhere")
+        with tempfile.TemporaryDirectory() as folder:
+            data = Path(folder)
+            np.save(data / "x.npy", np.ones(3))
+            cases = {
+                "T0906": "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n",
+                "T0902": "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n1 1 2\n",
+                "T0933": "%%MatrixMarket matrix coordinate real general\n3 4 1\n1 1 1\n",
+            }
+            for code, text in cases.items():
+                (data / "A.mtx").write_text(text)
+                self.refused(code, "sparse", "run", spmv, "--data", folder)
+            (data / "A.mtx").unlink()
+            np.save(data / "A.npy", np.full((3, 3), np.nan))
+            self.refused("T0905", "sparse", "run", spmv, "--data", folder)
+            program = data / "bad.ein"
+            program.write_text("dim N\ninput A[N, N]: csr\noutput y[N]\ny[i] = A[i, j] * z[j]\n")
+            self.assertIn("bad.ein:4:18", self.refused("T0929", "sparse", "run", program))
+
+
+class Sweep(Case):
+    GCN = EXAMPLES / "sparse" / "gcn.ein"
+    SIZES = ("--random", "0", "--dims", "N=60,F=20", "--orders", "6")
+
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.database = ("--database", Path(self.folder.name) / "sweep.db")
+
+    def test_the_best_schedule_reproduces_what_was_found(self) -> None:
+        best = Path(self.folder.name) / "best.schedule"
+        found = json.loads(self.ok("sweep", self.GCN, *self.SIZES, *self.database, "-o", best, "--json"))
+        self.assertLessEqual(found["simulated"], found["choices"] // 10 + 1)
+        self.assertTrue(found["values_checked"] and found["complete"])
+        run = self.ok("sparse", "run", self.GCN, *self.SIZES[:4], "--schedule", best)
+        self.assertIn("values agree with the dense program", run)
+        check = json.loads(
+            self.ok("sparse", "explain", self.GCN, *self.SIZES[:4], "--schedule", best, "--check", "--json")
+        )
+        self.assertEqual(sum(region["simulated"]["cycles"] for region in check), found["cycles"])
+        for schedule in ["unfused", "layers", "full", "rows"]:
+            other = json.loads(
+                self.ok("sparse", "explain", self.GCN, *self.SIZES[:4], "--schedule", schedule, "--check", "--json")
+            )
+            self.assertLessEqual(found["cycles"], sum(region["simulated"]["cycles"] for region in other), schedule)
+        again = json.loads(self.ok("sweep", self.GCN, *self.SIZES, *self.database, "--json"))
+        self.assertEqual((again["fresh"], again["cycles"]), (0, found["cycles"]))
+
+    def test_a_killed_sweep_goes_on(self) -> None:
+        arguments = ["sweep", self.GCN, "--random", "0", "--dims", "N=150,F=40", "--exhaustive", "--json"]
+        whole = ["--database", Path(self.folder.name) / "whole.db"]
+        expected = json.loads(self.ok(*arguments, *whole))
+        for how in [signal.SIGKILL, signal.SIGINT]:
+            database = Path(self.folder.name) / f"{how.name}.db"
+            command = [TOKAMAK, *map(str, arguments), "--database", str(database)]
+            started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + 60
+            while self.kept(database) < 5 and started.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            started.send_signal(how)
+            started.wait(60)
+            kept = self.kept(database)
+            self.assertGreaterEqual(kept, 5)
+            resumed = json.loads(self.ok(*arguments, "--database", database))
+            self.assertEqual(resumed["schedule"], expected["schedule"])
+            self.assertEqual(resumed["cycles"], expected["cycles"])
+            self.assertEqual(resumed["fresh"] + kept, expected["fresh"])
+
+    def kept(self, database: Path) -> int:
+        try:
+            with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+                return connection.execute("SELECT count(*) FROM measurements").fetchone()[0]
+        except sqlite3.OperationalError:
+            return 0
+
+    def test_limits_lanes_and_the_front(self) -> None:
+        plain = json.loads(self.ok("sweep", self.GCN, *self.SIZES, *self.database, "--json"))
+        lanes = json.loads(self.ok("sweep", self.GCN, *self.SIZES, *self.database, "--parallel", "1,4", "--json"))
+        self.assertLess(lanes["cycles"], plain["cycles"])
+        self.assertIn("parallel", lanes["schedule"])
+        for found in [plain, lanes]:
+            cycles = [point["cycles"] for point in found["front"]]
+            areas = [point["area"] for point in found["front"]]
+            self.assertEqual(cycles, sorted(cycles))
+            self.assertEqual(areas, sorted(areas, reverse=True))
+        limited = json.loads(
+            self.ok("sweep", self.GCN, *self.SIZES, *self.database, "--parallel", "1,4", "--max-area", 40, "--json")
+        )
+        self.assertTrue(all(region["blocks"] <= 40 for region in limited["regions"]))
+        self.refused("T0992", "sweep", self.GCN, *self.SIZES, *self.database, "--max-area", 3)
+
+    def test_block_sizes(self) -> None:
+        spmm = Path(self.folder.name) / "spmm.ein"
+        spmm.write_text((EXAMPLES / "sparse" / "spmv.ein").read_text())
+        sizes = ("--random", "0", "--density", "0.9", "--dims", "N=16,M=16", *self.database)
+        self.assertIn("best:", self.ok("sweep", spmm, *sizes, "--blocks", "4,8"))
+        blocked = Path(self.folder.name) / "blocked.schedule"
+        blocked.write_text("schedule blocked { block A 4, 8 }\n")
+        self.assertIn("agree", self.ok("sparse", "run", spmm, *sizes[:6], "--schedule", blocked))
+        blocked.write_text("schedule blocked { block x 4, 8 }\n")
+        self.refused("T0974", "sparse", "run", spmm, *sizes[:6], "--schedule", blocked)
+
+    def test_bad_options_are_refused(self) -> None:
+        self.refused("T0932", "sweep", self.GCN)
+        self.refused("T0801", "sweep", self.GCN, *self.SIZES, *self.database, "--profile", "fast")
+        self.refused("T0801", "sweep", self.GCN, *self.SIZES, *self.database, "--config", "rda")
+        self.refused("T0801", "sweep", self.GCN, *self.SIZES, *self.database, "--parallel", "0")
+        self.refused("T0801", "sweep", self.GCN, *self.SIZES, *self.database, "--share", "2")
+        self.refused("T0991", "sweep", self.GCN, *self.SIZES, "--database", self.GCN)
+        self.refused("T0994", "sweep", self.GCN, *self.SIZES, *self.database, "--worker", stdin=b"0123456789abcdef\n")
+        self.refused("T0932", "sparse", "explain", self.GCN, "--dims", "N=30,F=12", "--check")
+
+    def test_the_cost_model_is_compared_with_simulation(self) -> None:
+        text = self.ok("sparse", "explain", self.GCN, *self.SIZES[:4], "--schedule", "layers", "--check")
+        self.assertIn("cost model and simulation", text)
+        self.assertIn("counted in", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
