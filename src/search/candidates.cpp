@@ -10,23 +10,6 @@ namespace {
 
 using namespace tokamak::sparse;
 
-std::set<TensorId> sparseInputs(const Program& program, ExprId value) {
-  std::set<TensorId> out;
-  std::set<ExprId> seen;
-  std::vector<ExprId> todo = {value};
-  while (!todo.empty()) {
-    const ExprId id = todo.back();
-    todo.pop_back();
-    if (!seen.insert(id).second) continue;
-    const Expr& e = program.expr(id);
-    if (e.kind == ExprKind::access && program.tensor(e.tensor).role == Role::input &&
-        !program.tensor(e.tensor).format.value_or(Format::dense(1)).isDense())
-      out.insert(e.tensor);
-    todo.insert(todo.end(), e.args.begin(), e.args.end());
-  }
-  return out;
-}
-
 /// Statements that each one depends on, however far.
 std::vector<uint64_t> closure(const std::vector<uint64_t>& reads) {
   std::vector<uint64_t> out(reads.size(), 0);

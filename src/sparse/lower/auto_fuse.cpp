@@ -11,23 +11,6 @@ constexpr size_t kMostStatements = 48;  // of one region: beyond it gains are sm
 constexpr int kOrdersInTrials = 8;
 constexpr double kGain = 0.98;
 
-std::set<TensorId> inputsOf(const Program& program, ExprId value) {
-  std::set<TensorId> out;
-  std::vector<ExprId> todo = {value};
-  std::set<ExprId> seen;
-  while (!todo.empty()) {
-    const ExprId id = todo.back();
-    todo.pop_back();
-    if (!seen.insert(id).second) continue;
-    const Expr& e = program.expr(id);
-    if (e.kind == ExprKind::access && program.tensor(e.tensor).role == Role::input &&
-        !program.tensor(e.tensor).format.value_or(Format::dense(1)).isDense())
-      out.insert(e.tensor);
-    todo.insert(todo.end(), e.args.begin(), e.args.end());
-  }
-  return out;
-}
-
 class AutoFuser {
  public:
   AutoFuser(const Program& program, RegionCompiler& compiler)
@@ -52,7 +35,7 @@ class AutoFuser {
 
   /// Puts a statement into the region that gains most by it, or into one of its own.
   Result<> place(size_t s) {
-    const std::set<TensorId> inputs = inputsOf(program_, program_.statements()[s].value);
+    const std::set<TensorId> inputs = sparseInputs(program_, program_.statements()[s].value);
     TK_TRY(std::optional<CompiledRegion> alone, compiler_.compile({s}, nullptr, kOrdersInTrials));
     size_t last = 0;  // regions before this one are too early: they run before something that s reads
     for (const size_t from : reads_[s]) last = std::max(last, home_[from]);

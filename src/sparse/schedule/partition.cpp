@@ -20,6 +20,17 @@ void collectTensors(const Program& program, ExprId id, std::vector<bool>& seen, 
 
 }  // namespace
 
+std::set<TensorId> sparseInputs(const Program& program, ExprId value) {
+  std::vector<bool> seen(program.exprCount(), false);
+  std::vector<TensorId> read;
+  collectTensors(program, value, seen, read);
+  std::erase_if(read, [&](TensorId id) {
+    const TensorDecl& decl = program.tensor(id);
+    return decl.role != Role::input || decl.format.value_or(Format::dense(1)).isDense();
+  });
+  return {read.begin(), read.end()};
+}
+
 std::vector<std::vector<size_t>> dependences(const Program& program) {
   std::vector<int64_t> statementOf(program.tensors().size(), -1);
   std::vector<std::vector<size_t>> out;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,5 +74,7 @@ Result<Partition> partition(const Program& program, const Schedule& schedule);
 
 /// For each statement, the statements whose results it reads.
 std::vector<std::vector<size_t>> dependences(const Program& program);
+/// The inputs that are stored sparse and that an expression reads.
+std::set<TensorId> sparseInputs(const Program& program, ExprId value);
 
 }  // namespace tokamak::sparse
