@@ -21,14 +21,18 @@ def scaled(trace: Any, shapes: Any, x: Value, weight: Value | None, bias: Value 
     return x if len(operands) == 1 else pointwise(trace, shapes, "affine", operands, make)
 
 
+def split_rows(x, inner):
+    """Variables of x; those of its last `inner` axes, which are folded; axes and shape of what a fold leaves."""
+    kept = len(x.shape) - inner
+    vars: Axes = x.fresh()
+    over = [var for axis in vars[kept:] for var in axis]
+    return vars, over, [*vars[:kept], *([] for _ in range(inner))], [*x.shape[:kept], *(1 for _ in range(inner))]
+
+
 @op("layer_norm")
 def layer_norm(trace, shapes, x, normalized_shape, weight=None, bias=None, eps=1e-5, *_):
     x = unmasked(trace, x)
-    rank, inner = len(x.shape), len(normalized_shape)
-    vars: Axes = x.fresh()
-    over = [var for axis in vars[rank - inner :] for var in axis]
-    rows = [*vars[: rank - inner], *([] for _ in range(inner))]
-    flat = [*x.shape[: rank - inner], *(1 for _ in range(inner))]
+    vars, over, rows, flat = split_rows(x, len(normalized_shape))
     if not over:
         zero = pointwise(trace, shapes, "norm", [0.0], lambda v: v)
         return scaled(trace, shapes, zero, weight, bias)
@@ -45,11 +49,7 @@ def rms_norm(trace, shapes, x, normalized_shape, weight=None, eps=None):
     import torch
 
     x = unmasked(trace, x)
-    rank, inner = len(x.shape), len(normalized_shape)
-    vars: Axes = x.fresh()
-    over = [var for axis in vars[rank - inner :] for var in axis]
-    rows = [*vars[: rank - inner], *([] for _ in range(inner))]
-    flat = [*x.shape[: rank - inner], *(1 for _ in range(inner))]
+    vars, over, rows, flat = split_rows(x, len(normalized_shape))
     value = x.at(vars)
     square = call("mul", value, value)
     mean = trace.define("mean", flat, shapes.dtype, rows, Fold("mean", over, square) if over else square)
