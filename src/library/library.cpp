@@ -5,11 +5,10 @@
 
 #include <filesystem>
 
-#if __has_include("oneapi/dnnl/dnnl.h")
+#ifdef TOKAMAK_HAS_ONEDNN
 #include "library/mended_call.h"
 #include "library/onednn_conv.h"
 #include "library/onednn_matmul.h"
-#define TK_HAS_ONEDNN 1
 #endif
 
 namespace tokamak::library {
@@ -39,7 +38,7 @@ class MissingLibrary final : public Library {
   std::string reason_;
 };
 
-#ifdef TK_HAS_ONEDNN
+#ifdef TOKAMAK_HAS_ONEDNN
 
 class OneDnnLibrary final : public Library {
  public:
@@ -132,7 +131,7 @@ std::shared_ptr<const Library> openOneDnn(const LibraryOptions& options) {
 }  // namespace
 
 std::shared_ptr<const Library> Library::open(const LibraryOptions& options) {
-#ifdef TK_HAS_ONEDNN
+#ifdef TOKAMAK_HAS_ONEDNN
   return openOneDnn(options);
 #else
   return std::make_shared<MissingLibrary>("oneDNN's headers were not there when this was built");

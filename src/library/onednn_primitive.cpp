@@ -1,4 +1,4 @@
-#if __has_include("oneapi/dnnl/dnnl.h")
+#ifdef TOKAMAK_HAS_ONEDNN
 #include "library/onednn_primitive.h"
 
 #include <fmt/format.h>
