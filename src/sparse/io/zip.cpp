@@ -155,7 +155,7 @@ class ZipReader {
 };
 
 void append(std::string& out, uint64_t value, size_t width) {
-  for (size_t i = 0; i < width; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
+  for (size_t i = 0; i < width; ++i, value >>= 8) out.push_back(static_cast<char>(value));
 }
 
 }  // namespace
