@@ -99,15 +99,39 @@ Result<> planSpillingAgain(Lowered& lowered, const Engine& engine, const CudaDev
   return Unit{};
 }
 
+constexpr int64_t kZeroBytes = 4 << 20;  // of operands that stand for those of a product over no elements
+
 class ProductStep final : public runtime::Call {
  public:
-  explicit ProductStep(std::shared_ptr<const library::DeviceMatMul> product) : product_(std::move(product)) {}
+  ProductStep(std::shared_ptr<const library::DeviceMatMul> product, std::shared_ptr<const runtime::cuda::Device> device)
+      : product_(std::move(product)), device_(std::move(device)) {}
   Result<> run(const runtime::CallArguments& a) const override {
-    return product_->run({a.dims[0], a.dims[1], a.dims[2], a.dims[3]}, a.buffers, a.scratch, a.stream);
+    const library::MatMulDims dims{a.dims[0], a.dims[1], a.dims[2], a.dims[3]};
+    return dims.k == 0 ? overNothing(dims, a) : product_->run(dims, a.buffers, a.scratch, a.stream);
   }
 
  private:
+  /// The library refuses a product over no elements, whose result is what follows it, of zeros: as is the result of a
+  /// product over one element that is zero.
+  Result<> overNothing(const library::MatMulDims& dims, const runtime::CallArguments& a) const {
+    const int64_t longest = dims.batch * std::max(dims.m, dims.n) * byteWidth(product_->desc().a);
+    if (longest > kZeroBytes)
+      return Diagnostic{"T0704",
+                        {},
+                        fmt::format("a product over no elements has {} x {} x {} results", dims.batch, dims.m, dims.n),
+                        "write zeros for it"};
+    std::byte* zeros = a.scratch + library::kDeviceWorkspaceBytes;
+    TK_RETURN_IF_ERROR(
+        device_->driver().check(device_->api().fill(reinterpret_cast<uint64_t>(zeros), 0, static_cast<size_t>(longest),
+                                                    static_cast<runtime::cuda::Stream>(a.stream)),
+                                "zeros for a product"));
+    std::vector<void*> buffers(a.buffers.begin(), a.buffers.end());
+    buffers[0] = buffers[1] = zeros;
+    return product_->run({dims.batch, dims.m, dims.n, 1}, buffers, a.scratch, a.stream);
+  }
+
   std::shared_ptr<const library::DeviceMatMul> product_;
+  std::shared_ptr<const runtime::cuda::Device> device_;
 };
 
 Result<LibraryStep> productStep(const Graph& graph, const Region& region, const Engine& engine,
@@ -118,10 +142,11 @@ Result<LibraryStep> productStep(const Graph& graph, const Region& region, const 
   const runtime::cuda::Device::Current current(*device.device);
   TK_TRY(auto product, (*cublas)->matmul(described.desc, device.device->ordinal()));
   LibraryStep step;
-  step.call = std::make_shared<ProductStep>(std::move(product));
+  step.call = std::make_shared<ProductStep>(std::move(product), device.device);
   step.operands = std::move(described.operands);
   step.dims.assign(described.dims.begin(), described.dims.end());
-  step.scratchBytes = library::kDeviceWorkspaceBytes;
+  const auto inner = described.dims[3].constant();
+  step.scratchBytes = library::kDeviceWorkspaceBytes + (inner && *inner > 0 ? 0 : kZeroBytes);
   return step;
 }
 

@@ -55,7 +55,8 @@ static MachineModel machineOf(const schedule::Gpu& gpu) {
   machine.launchMicroseconds = gpu.launchMicroseconds;
   machine.opsPerMicrosecond = gpu.multiprocessors * 128.0 * 1500;
   machine.rowBudgetBytes = 4 << 20;
-  machine.maxAcross = 16384;
+  machine.maxAcross = 8192;
+  machine.pairsFolds = true;
   machine.threads = gpu.multiprocessors;
   return machine;
 }

@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "fusion/account.h"
-#include "fusion/both_ways.h"
 #include "fusion/cost.h"
 #include "fusion/epilogue.h"
+#include "fusion/join_regions.h"
 #include "fusion/partition.h"
 #include "fusion/weight.h"
 
@@ -406,7 +406,7 @@ FusionPlan Planner::finish() {
   std::reverse(plan.regions.begin(), plan.regions.end());
   std::vector<LedgerEdge> edges;
   for (auto& [key, edge] : edges_) edges.push_back(std::move(edge));
-  if (options_.fuse) joinBothWays(graph_, options_, plan, edges);
+  if (options_.fuse) joinRegions(graph_, options_, plan, edges);
   for (size_t i = 0; i < plan.regions.size(); ++i) plan.regions[i].id = RegionId(i);
   plan.ledger = writeLedger(graph_, options_, plan, edges, parts_.isView);
   return plan;

@@ -51,7 +51,7 @@ struct Region {
   RegionKind kind = RegionKind::pointwise;
   Shape domain;
   std::vector<Axis> folded;            // empty unless reduce or scan
-  std::vector<ValueId> across;         // folds over all axes but `folded`, taken on the way (see both_ways.h)
+  std::vector<ValueId> across;         // folds over all axes but `folded`, taken on the way (see join_regions.h)
   std::vector<ValueId> outputs;        // stored
   std::vector<ValueId> inputs;         // stored values, graph inputs, constants that are loaded
   std::vector<ValueId> nodes;          // all that is computed here: members, replicated producers, views; in order
@@ -77,6 +77,7 @@ struct MachineModel {
   double rowBudgetBytes = 1 << 20;     // what a row may occupy in a core's own cache between sweeps
   int64_t maxWeight = 160;             // element operations in one kernel, so that registers and compile time hold out
   int64_t maxAcross = 0;               // elements of folds that rows' threads can carry from row to row; 0: none
+  bool pairsFolds = false;             // folds that make a pair (fold_pairs.h) share a sweep
   int threads = 2;
 };
 

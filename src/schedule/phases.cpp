@@ -30,7 +30,8 @@ class Planner {
       for (ValueId operand : graph_.node(v).operands)
         if (auto it = level_.find(operand.index); it != level_.end()) level = std::max(level, it->second);
       if (std::holds_alternative<Reduce>(graph_.node(v).op)) {
-        const auto pair = pairs_ ? pairEndingIn(v) : std::nullopt;
+        auto pair = pairs_ ? pairEndingIn(graph_, v) : std::nullopt;
+        if (pair && (!inRegion_.contains(pair->first.index) || paired_.contains(pair->first.index))) pair.reset();
         level = pair ? level_[pair->first.index] : level + 1;
         if (static_cast<size_t>(level) > out.sweeps.size()) out.sweeps.resize(level);
         out.sweeps[level - 1].folds.push_back(v);
@@ -61,47 +62,6 @@ class Planner {
   }
 
  private:
-  /// Whether v folds (x - p)^2 or exp(x - p) where p is the mean or the largest of x, a fold of the region's too.
-  std::optional<FoldPair> pairEndingIn(ValueId v) const {
-    const auto kind = std::get<Reduce>(graph_.node(v).op).kind;
-    const Node& operand = graph_.node(graph_.node(v).operands[0]);
-    if ((kind != ReduceKind::sum && kind != ReduceKind::mean) || !isFloat(operand.type.dtype)) return std::nullopt;
-    FoldPair pair{FoldPair::Kind::moments, {}, v, {}};
-    ValueId difference;
-    ReduceKind wanted = ReduceKind::mean;
-    if (auto* op = std::get_if<Binary>(&operand.op);
-        op && op->kind == BinaryKind::mul && operand.operands[0] == operand.operands[1]) {
-      difference = operand.operands[0];
-    } else if (auto* exp = std::get_if<Unary>(&operand.op);
-               exp && exp->kind == UnaryKind::exp && kind == ReduceKind::sum) {
-      pair.kind = FoldPair::Kind::exponentials;
-      difference = operand.operands[0];
-      wanted = ReduceKind::max;
-    } else {
-      return std::nullopt;
-    }
-    const Node& minus = graph_.node(difference);
-    auto* op = std::get_if<Binary>(&minus.op);
-    if (!op || op->kind != BinaryKind::sub) return std::nullopt;
-    const Node& spread = graph_.node(minus.operands[1]);
-    auto* broadcast = std::get_if<Broadcast>(&spread.op);
-    if (!broadcast || broadcast->axes != keptAxes()) return std::nullopt;
-    pair.first = spread.operands[0];
-    pair.x = minus.operands[0];
-    const auto* first = opAs<Reduce>(graph_, pair.first);
-    const bool fits = first && first->kind == wanted && first->axes == region_.folded &&
-                      inRegion_.contains(pair.first.index) && !paired_.contains(pair.first.index) &&
-                      graph_.node(pair.first).operands[0] == pair.x;
-    return fits ? std::optional(pair) : std::nullopt;
-  }
-  std::vector<Axis> keptAxes() const {
-    std::vector<Axis> out;
-    for (size_t i = 0; i < region_.domain.size(); ++i)
-      if (std::find(region_.folded.begin(), region_.folded.end(), Axis(i)) == region_.folded.end())
-        out.push_back(Axis(i));
-    return out;
-  }
-
   /// Notes what sweep s computes; a dear value that an earlier sweep computed is kept there instead.
   void walk(Phases& out, size_t s, ValueId v, std::unordered_set<uint32_t>& here) {
     if (!inRegion_.contains(v.index) || here.contains(v.index)) return;

@@ -2,20 +2,11 @@
 
 #include <vector>
 
+#include "fusion/fold_pairs.h"
 #include "fusion/region.h"
 #include "graph/graph.h"
 
 namespace tokamak::schedule {
-
-/// Two folds that one sweep can take though the second needs what the first gives.
-struct FoldPair {
-  enum class Kind : uint8_t {
-    moments,      // the mean of x, and the sum or mean of (x - mean)^2
-    exponentials  // the largest x, and the sum of exp(x - largest)
-  } kind = Kind::moments;
-  ValueId first, second;
-  ValueId x;  // what the first folds
-};
 
 /// One sweep over the folded axes: the reductions it computes, or (the last one) the full-level outputs it stores.
 struct Sweep {

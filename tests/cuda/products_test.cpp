@@ -72,6 +72,17 @@ TEST_F(CudaProducts, EpiloguesThatTheLibraryHas) {
             kLibrary);
 }
 
+TEST_F(CudaProducts, OverNoElements) {
+  EXPECT_EQ(
+      schedulesOf(R"(graph @g(%a: f32[2, 3, 0], %b: f32[2, 0, 5], %w: f32[6, 0], %bias: f32[6], %r: f32[2, 3, 6]) {
+    %0 = matmul %a, %b : f32[2, 3, 5]
+    %1 = matmul %a, %w, %bias {transpose_b = true} : f32[2, 3, 6]
+    %2 = add %1, %r : f32[2, 3, 6]
+    return %0, %2
+  })"),
+      std::string(kLibrary) + kLibrary);
+}
+
 TEST_F(CudaProducts, WhatItHasNotIsAKernelOfItsOwn) {
   for (const char* after : {"gelu", "silu", "exp"}) {
     const std::string text = fmt::format(R"(graph @g(%a: f32[M, 8], %w: f32[6, 8], %bias: f32[6]) {{

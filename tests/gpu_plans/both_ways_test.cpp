@@ -50,13 +50,13 @@ TEST(GpuBothWays, GradientsOfANormInOnePass) {
     EXPECT_EQ(lines(plansOf(normBackward("bf16", "17", n))), 1u);
     EXPECT_EQ(lines(plansOf(normBackward("f32", "M", n), {{"M", 33}})), 1u);
   }
-  EXPECT_EQ(lines(plansOf(normBackward("f32", "9", "129"))), 1u);
   EXPECT_EQ(lines(plansOf(normBackward("f32", "64", "64"))), 1u);
   EXPECT_EQ(lines(plansOf(normBackward("f32", "M", "96"), {{"M", 0}})), 1u);
 }
 
 TEST(GpuBothWays, LongRowsGoTheirOwnWays) {
   EXPECT_GT(lines(plansOf(normBackward("bf16", "3", "20000"))), 1u);
+  EXPECT_GT(lines(plansOf(normBackward("f32", "9", "129"))), 1u) << "rows that begin anywhere";
   EXPECT_GT(lines(plansOf(normBackward("bf16", "M", "N"), {{"M", 3}, {"N", 200}})), 1u);
 }
 

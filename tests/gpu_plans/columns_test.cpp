@@ -22,6 +22,13 @@ TEST(GpuColumns, AThreadTakesNeighbouringColumns) {
   EXPECT_EQ(plansOf(fold("sum", "f32", "f32", "3", "5000")), "reduce: columns, 32 threads x 4, 4 x 4 lanes\n");
 }
 
+TEST(GpuColumns, AThreadIsAloneWithColumnsOfAFewRows) {
+  const CompileOptions wide{.hints = {{"N", 1 << 24}}};
+  EXPECT_EQ(plansOf(fold("sum", "f32", "f32", "2", "N"), {{"N", 700}}, wide),
+            "reduce: columns, 128 threads, 2 x 1 lanes\n");
+  plansOf(fold("argmax", "bf16", "i64", "5", "N"), {{"N", 300}}, wide);
+}
+
 TEST(GpuColumns, EveryKindOfFold) {
   for (const char* shape : {"1, 7", "5, 64", "130, 129", "600, 12"}) {
     const std::string text(shape);

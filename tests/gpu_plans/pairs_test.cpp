@@ -113,5 +113,20 @@ TEST(GpuPairs, NormsAndSoftmaxInTwoSweeps) {
   }
 }
 
+TEST(GpuPairs, MomentsOfColumnsTooLongToBeHeldAreReadOnce) {
+  const std::string program = R"(graph @g(%x: f32[M, 24]) {
+    %0 = reduce %x {kind = mean, axes = [0]} : f32[24]
+    %1 = broadcast %0 {axes = [1]} : f32[M, 24]
+    %2 = sub %x, %1 : f32[M, 24]
+    %3 = mul %2, %2 : f32[M, 24]
+    %4 = reduce %3 {kind = mean, axes = [0]} : f32[24]
+    %5 = broadcast %4 {axes = [1]} : f32[M, 24]
+    %6 = mul %2, %5 : f32[M, 24]
+    return %6
+  })";
+  const std::string plans = plansOf(program, {{"M", 500}}, {.hints = {{"M", 1 << 22}}});
+  EXPECT_EQ(std::count(plans.begin(), plans.end(), '\n'), 2) << "a fold of pieces and a pointwise kernel: " << plans;
+}
+
 }  // namespace
 }  // namespace tokamak::gpu_plans

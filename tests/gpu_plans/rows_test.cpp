@@ -38,6 +38,17 @@ TEST(GpuRows, SeveralShortRowsShareAWarp) {
   EXPECT_EQ(plansOf(layerNorm("bf16", "5", "256")), "reduce: registers, 8 threads x 4, 4 x 8 lanes, 28 blocks\n");
 }
 
+TEST(GpuRows, FoldsOfShortRowsAreTakenManyAtOnce) {
+  const CompileOptions many{.hints = {{"M", 1 << 24}}};
+  EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "M", "2"), {{"M", 1500}}, many),
+            "reduce: registers, 1 threads x 128 x 8 rows each, 1 x 2 lanes, 8 blocks\n");
+  EXPECT_EQ(plansOf(fold("argmax", "f32", "i64", "M", "64"), {{"M", 130}}, many),
+            "reduce: registers, 8 threads x 16 x 4 rows each, 2 x 4 lanes, 8 blocks\n");
+  plansOf(fold("argmin", "bf16", "i64", "M", "257"), {{"M", 33}}, many);
+  plansOf(fold("sum", "f32", "f32", "M", "1000"), {{"M", 7}}, many);
+  plansOf(fold("max", "f32", "f32", "M", "2"), {{"M", 0}}, many);
+}
+
 TEST(GpuRows, AWarpOrABlockTakesARow) {
   EXPECT_EQ(plansOf(layerNorm("bf16", "5", "1024")), "reduce: registers, 32 threads, 4 x 8 lanes, 28 blocks\n");
   EXPECT_EQ(plansOf(layerNorm("bf16", "3", "4096")), "reduce: registers, 128 threads, 4 x 8 lanes, 7 blocks\n");
@@ -53,7 +64,7 @@ TEST(GpuRows, LongRowsAreSweptAgain) {
 TEST(GpuRows, FewLongRowsGoInPieces) {
   EXPECT_EQ(
       plansOf(fold("sum", "f32", "f32", "2", "200000")),
-      "reduce: sweeps, 256 threads, 4 x 4 lanes, 4 blocks, pieces of 28672, then sweeps, 32 threads, 1 x 1 lanes\n");
+      "reduce: sweeps, 256 threads, 8 x 4 lanes, 4 blocks, pieces of 32768, then sweeps, 32 threads, 1 x 1 lanes\n");
   plansOf(fold("argmax", "bf16", "i64", "3", "150001"));
   plansOf(fold("max", "f32", "f32", "M", "N"), {{"M", 3}, {"N", 70001}}, {.hints = {{"M", 1}, {"N", 1 << 20}}});
   plansOf(fold("argmin", "i32", "i64", "M", "N"), {{"M", 2}, {"N", 40000}}, {.hints = {{"M", 1}, {"N", 1 << 20}}});

@@ -27,6 +27,14 @@ def test_a_pointwise_function_is_one_segment_on_the_gpu():
     assert "max" in importer.segments[0].graph.text() or "relu" in importer.segments[0].graph.text()
 
 
+def test_numbers_that_are_none_bound_nothing_on_a_gpu():
+    def text(device):
+        importer = imported(lambda x: x.clamp(-1.0, float("nan")), (4, 8), device=device)
+        return importer.segments[0].graph.text()
+
+    assert "min" in text("cpu") and "min" not in text("cuda")
+
+
 def test_products_and_convolutions_are_the_vendors():
     importer = imported(lambda x, w: torch.relu(x @ w), (4, 8), (8, 16))
     assert [(r.op, r.reason) for r in importer.refusals] == [("aten.mm.default", "cuBLAS serves it, through ATen")]

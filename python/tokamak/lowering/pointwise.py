@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -181,8 +182,10 @@ def where(c: Context, condition: Value, x: Value, y: Value) -> Value:
 @lowers(aten.clamp.default, aten.clamp.Tensor)
 def clamp(c: Context, x: Value, min: Any = None, max: Any = None) -> Value:
     out = operand(c, x, c.dtype)
+    # Numbers that are NaN bound nothing on a GPU; on the CPU, and as tensors, they are the result.
+    ignored = c.fake.device.type == "cuda"
     for kind, bound in (("max", min), ("min", max)):
-        if bound is not None:
+        if bound is not None and not (ignored and isinstance(bound, float) and math.isnan(bound)):
             out = c.b.binary(kind, out, operand(c, bound, c.dtype))
     return finish(c, out)
 

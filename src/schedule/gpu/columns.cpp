@@ -9,6 +9,8 @@ using kernel::Binding;
 
 namespace {
 
+constexpr int kFirstRows = 4;  // whose mean stands for that of all
+
 /// One thread's columns through all sweeps: a vector of neighbouring columns, every `down`-th row of them.
 class Columns {
  public:
@@ -76,8 +78,9 @@ class Columns {
   DownThreads downThreads() const { return {x_, y_, plan_.threads, plan_.rows}; }
 
   void place(ExprId b, ExprId t) {
-    x_ = w_.let("x", w_.binary(BinaryKind::fmod, t, w_.i64(plan_.threads)));
-    y_ = w_.let("y", w_.binary(BinaryKind::div, t, w_.i64(plan_.threads)));
+    const bool alone = plan_.rows == 1;
+    x_ = alone ? t : w_.let("x", w_.binary(BinaryKind::fmod, t, w_.i64(plan_.threads)));
+    y_ = alone ? w_.i64(0) : w_.let("y", w_.binary(BinaryKind::div, t, w_.i64(plan_.threads)));
     const auto outer = unflatten(IndexMath(w_, 1), {b, 0, 1, {}}, outerExtents());
     outer_ = w_.i64(0);
     for (size_t k = 0; k + 1 < outer.size(); ++k) {
@@ -120,12 +123,19 @@ class Columns {
 
   SweepFolds begin(const Sweep& sweep, bool staged) {
     return SweepFolds(l_, sweep, {plan_.lanes, false}, domain_.foldedCount, staged, [&](ValueId x) {
-      At at = placeOf(w_.i64(0));
-      if (const auto n = domain_.foldedCount.constant(); !n || *n == 0)
-        at.mask = w_.both(at.mask, w_.binary(BinaryKind::gt, w_.dim(domain_.foldedCount), w_.i64(0)));
+      const auto n = domain_.foldedCount.constant();
+      const int rows = n && *n >= kFirstRows ? kFirstRows : 1;
       ExprId first;
-      l_.e.scope([&] { first = w_.splat(l_.e.value(x, at), plan_.lanes); });
-      return first;
+      l_.e.scope([&] {
+        for (int row = 0; row < rows; ++row) {
+          At at = placeOf(w_.i64(row));
+          if (!n || *n == 0)
+            at.mask = w_.both(at.mask, w_.binary(BinaryKind::gt, w_.dim(domain_.foldedCount), w_.i64(0)));
+          const ExprId value = w_.splat(l_.e.value(x, at), plan_.lanes);
+          first = row == 0 ? value : w_.add(first, value);
+        }
+      });
+      return w_.mul(first, w_.imm(Scalar::of(1.0 / rows), w_.type(first).dtype, plan_.lanes));
     });
   }
 

@@ -18,6 +18,12 @@ constexpr double kStraddle = 8;  // and for the borders of rows that begin anywh
 constexpr int kUsual = 64;       // registers that kernels of this sort are given
 constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
+constexpr double kFewRows = 8;       // that one thread takes
+constexpr int kAlone = 128;          // threads of a block in which each is alone with its columns
+constexpr double kStreamed = 1024;   // vectors of a row that is better read in rounds than held
+constexpr int kMaxBatch = 8;         // rows that a thread takes at once
+constexpr double kInFlight = 128;    // bytes that a thread has in flight then
+constexpr double kWaves = 8;         // blocks a multiprocessor that are to be left
 constexpr double kLongFold = 32768;  // elements worth a piece of their own
 
 int roundUp(double n, int unit) { return static_cast<int>(std::ceil(n / unit)) * unit; }
@@ -69,6 +75,11 @@ class Planner {
     for (size_t g : domain_.keptGroups) kept_ *= likely(domain_.groups[g].extent, hints);
     folded_ = likely(domain_.foldedCount, hints);
     most_ = lanesFor(graph, region);
+    const auto once = [&](const Phases& phases) {
+      return phases.sweeps.size() == 1 && phases.sweeps[0].stores.empty() && region.across.empty();
+    };
+    onlyFolds_ = once(planPhases(graph, region, false));
+    onePass_ = once(planPhases(graph, region, false, true));
   }
 
   FoldAxes::Plan rows() {
@@ -84,6 +95,10 @@ class Planner {
     // Long rows and those that begin anywhere want many vectors a thread: less is done once a thread.
     const int wanted = vectors >= 1024 || plan.straddles ? 7 : 4;
     plan.threads = threadsFor(vectors, scaled(wanted, 2, kMaxVectors), base, each.held, gpu_.registers);
+    // Neighbours share whole lines of memory where the rows of a thread follow one another anyhow.
+    if (onlyFolds_)
+      plan.threads = std::max(plan.threads,
+                              static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(vectors, 1.0, 8.0)))));
     plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
     double used = base + each.held * plan.vectors;
     const double keeping = used + each.kept * plan.vectors;
@@ -92,14 +107,19 @@ class Planner {
     // Operands that all rows share are read once more by every row: a second sweep through the first cache is no
     // dearer.
     const bool swept = each.weights > 0 && vectors * (1 + each.weights) >= 6000;
-    const bool fits = plan.vectors <= kMaxVectors && used * plan.threads * 2 <= gpu_.registers && !swept;
+    const bool streamed = onePass_ && vectors >= kStreamed;
+    const bool fits = plan.vectors <= kMaxVectors && used * plan.threads * 2 <= gpu_.registers && !swept && !streamed;
     plan.form = domain_.foldedCount.constant() && fits ? FoldAxes::Form::registers : FoldAxes::Form::sweeps;
     if (plan.form == FoldAxes::Form::sweeps) used = sweeps(plan);
+    // What is read once stays in no cache, so blocks may be small and many.
+    if (streamed) plan.threads = 256, plan.vectors = scaled(8, 2, 8);
     // Rows of a warp or less share a block of four warps, or of one where there are few of them.
     int block = 128;
     while (block > kWarp && kept_ * plan.threads / block < 2 * gpu_.multiprocessors) block /= 2;
     plan.rows = std::max(1, block / plan.threads);
-    plan.resident = plan.form == FoldAxes::Form::sweeps ? std::min(2, 1024 / plan.threads) : residentOf(plan, used);
+    const bool cached = plan.form == FoldAxes::Form::sweeps && !streamed;
+    plan.resident = cached ? std::min(2, 1024 / plan.threads) : residentOf(plan, used);
+    if (plan.form == FoldAxes::Form::registers) plan.batch = batchOf(plan);
     blocks_ = kept_ / plan.rows;
     return plan;
   }
@@ -113,6 +133,12 @@ class Planner {
     plan.rows = powerUp(folded_ / 4, 8);
     plan.threads = powerUp(columns / plan.lanes, std::min(32, 256 / plan.rows));
     plan.rows = powerUp(folded_, 256 / plan.threads);
+    // A few long rows: a thread takes all of its columns, and nothing is to be joined.
+    if (folded_ <= kFewRows && kept_ / plan.lanes >= kAlone * 4.0 * gpu_.multiprocessors) {
+      plan.rows = 1;
+      plan.threads = kAlone;
+      plan.vectors = std::max(1, static_cast<int>(folded_));
+    }
     blocks_ = kept_ / columns * std::ceil(columns / (plan.threads * plan.lanes));
     return plan;
   }
@@ -177,6 +203,17 @@ class Planner {
   }
 
  private:
+  /// How many rows a thread takes at once where nothing but folds is wanted: so many that it has enough in flight, and
+  /// blocks enough are left.
+  int batchOf(const FoldAxes::Plan& plan) const {
+    if (!onlyFolds_) return 1;
+    const double bytes = 16.0 * plan.vectors * plan.lanes / most_, blocks = kept_ / plan.rows;
+    int batch = 1;
+    while (batch < kMaxBatch && bytes * batch * 2 <= kInFlight && blocks / (batch * 2) >= kWaves * gpu_.multiprocessors)
+      batch *= 2;
+    return batch;
+  }
+
   /// Blocks of a multiprocessor, so that each thread has the registers it needs and some to spare.
   int residentOf(const FoldAxes::Plan& plan, double used) const {
     const int threads = plan.rows * plan.threads;
@@ -205,6 +242,8 @@ class Planner {
   const double base_;
   double kept_ = 1, folded_ = 1, blocks_ = 1;
   int most_ = 1;
+  bool onlyFolds_ = false;  // one sweep that stores nothing at full level
+  bool onePass_ = false;    // the same where pairs of folds share a sweep
 };
 
 }  // namespace

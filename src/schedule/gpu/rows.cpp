@@ -13,14 +13,16 @@ Dim rowsOf(const FoldDomain& domain) {
 }
 
 Dim rowSlack(const FoldDomain& domain, const FoldAxes::Plan& plan) {
-  return domain.foldedCount * Dim(plan.rows) + Dim(int64_t{plan.threads} * plan.lanes * (plan.vectors + 1) + (1 << 16));
+  return domain.foldedCount * Dim(int64_t{plan.rows} * plan.batch) +
+         Dim(int64_t{plan.threads} * plan.lanes * (plan.vectors + 1) + (1 << 16));
 }
 
 Rows::Rows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases)
     : l_(l), w_(l.w), domain_(domain), plan_(plan), phases_(phases), index_(domain.groups.size()) {
   rows_ = rowsOf(domain);
   const auto rows = rows_.constant();
-  wholeBlocks_ = plan.rows == 1 || (rows && *rows % plan.rows == 0);
+  const int64_t each = int64_t{plan.rows} * plan.batch;  // of a block
+  wholeBlocks_ = each == 1 || (rows && *rows % each == 0);
   rowsFirst_ = std::is_sorted(domain.folded.begin(), domain.folded.end());
 }
 
@@ -134,15 +136,27 @@ At Rows::keptPlace() {
 
 // ---- sweeps ----
 
+static ExprId meanOfLanes(Writer& w, ExprId x) {
+  const int lanes = w.lanes(x);
+  if (lanes == 1) return x;
+  return w.mul(w.fold(BinaryKind::add, x), w.imm(Scalar::of(1.0 / lanes), w.type(x).dtype, 1));
+}
+
 SweepFolds Rows::begin(const Sweep& sweep, bool staged) {
   const auto n = domain_.foldedCount.constant();
   const bool visited = n && *n >= stride() && !plan_.straddles;
   return SweepFolds(l_, sweep, {plan_.lanes, visited}, domain_.foldedCount, staged, [&](ValueId x) {
-    for (size_t g : domain_.foldedGroups) index_[g] = {w_.i64(0), 0, 0, {}};
-    At at{domainIndex(IndexMath(w_, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}};
-    if (!n || *n == 0) at.mask = w_.binary(BinaryKind::gt, w_.dim(domain_.foldedCount), w_.i64(0));
     ExprId first;
-    l_.e.scope([&] { first = l_.e.value(x, at); });
+    l_.e.scope([&] {
+      if (n && *n >= plan_.lanes && !plan_.straddles) {
+        first = meanOfLanes(w_, l_.e.value(x, chunk(w_.i64(0), false, false).at));
+        return;
+      }
+      for (size_t g : domain_.foldedGroups) index_[g] = {w_.i64(0), 0, 0, {}};
+      At at{domainIndex(IndexMath(w_, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}};
+      if (!n || *n == 0) at.mask = w_.binary(BinaryKind::gt, w_.dim(domain_.foldedCount), w_.i64(0));
+      first = l_.e.value(x, at);
+    });
     return first;
   });
 }
@@ -177,19 +191,19 @@ void Rows::overLoops(const Sweep& sweep, SweepFolds& folds, ExprId begin, int64_
       take(sweep, folds, {&c});
     });
   };
-  // Where vectors straddle, the first round has the row's start in it and goes vector by vector.
-  if (plan_.straddles) single(own, w_.let("to", w_.binary(BinaryKind::min, w_.add(begin, w_.i64(round)), end)));
-  l_.e.loop("i", w_.i64(plan_.straddles), rounds, 1, Binding::serial, [&](ExprId i) {
+  const auto whole = [&](ExprId first, bool low) {
     std::vector<Chunk> chunks;
-    const ExprId first = w_.let("first", w_.add(w_.mul(i, w_.i64(round)), own));
     for (int64_t k = 0; k < plan_.vectors; ++k)
-      chunks.push_back(chunk(w_.let("from", w_.add(first, w_.i64(k * stride()))), false, false));
+      chunks.push_back(chunk(w_.let("from", w_.add(first, w_.i64(k * stride()))), low && k == 0, false));
     std::vector<Chunk*> all;
     for (Chunk& c : chunks) all.push_back(&c);
     take(sweep, folds, all);
-  });
-  const ExprId done = w_.mul(plan_.straddles ? w_.binary(BinaryKind::max, rounds, w_.i64(1)) : rounds, w_.i64(round));
-  single(w_.let("rest", w_.add(done, own)), end);
+  };
+  // Where vectors straddle, the first round may have the row's start in it.
+  if (plan_.straddles) w_.when(w_.binary(BinaryKind::gt, rounds, w_.i64(0)), l_.e.scoped([&] { whole(own, true); }));
+  l_.e.loop("i", w_.i64(plan_.straddles), rounds, 1, Binding::serial,
+            [&](ExprId i) { whole(w_.let("first", w_.add(w_.mul(i, w_.i64(round)), own)), false); });
+  single(w_.let("rest", w_.add(w_.mul(rounds, w_.i64(round)), own)), end);
 }
 
 /// Values of all vectors first, stores after them, so that many loads are in flight; where rows are held, vector by
@@ -226,7 +240,10 @@ void Rows::store(const Sweep& sweep, const std::vector<Chunk*>& chunks) {
 
 /// What all threads of the row found.
 std::vector<Found> Rows::join(SweepFolds& folds) {
-  std::vector<Found> found = joinThreads(w_, {thread_, plan_.threads, plan_.rows}, folds.found(false));
+  return fromRowStart(joinThreads(w_, {thread_, plan_.threads, plan_.rows}, folds.found(false)));
+}
+
+std::vector<Found> Rows::fromRowStart(std::vector<Found> found) const {
   for (Found& f : found)
     if (f.position && plan_.straddles) f.position = w_.sub(f.position, shift_);
   return found;
@@ -248,8 +265,13 @@ void Rows::finish(const Sweep& sweep, SweepFolds& folds, const std::vector<Found
 void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
   const Phases phases = planPhases(l.graph, l.region, plan.keep, plan.form == FoldAxes::Form::sweeps);
   if (plan.resident) l.w.setResidentBlocks(plan.resident);
-  overGrid(l, Dim::ceilDiv(rowsOf(domain), plan.rows), plan.threads * plan.rows, rowSlack(domain, plan),
-           [&](ExprId b, ExprId t) { Rows(l, domain, plan, phases).run(b, t); });
+  overGrid(l, Dim::ceilDiv(rowsOf(domain), int64_t{plan.rows} * plan.batch), plan.threads * plan.rows,
+           rowSlack(domain, plan), [&](ExprId b, ExprId t) {
+             if (plan.batch > 1)
+               Rows::runBatch(l, domain, plan, phases, b, t);
+             else
+               Rows(l, domain, plan, phases).run(b, t);
+           });
 }
 
 }  // namespace tokamak::schedule::gpu

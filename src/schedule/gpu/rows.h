@@ -6,14 +6,19 @@
 
 namespace tokamak::schedule::gpu {
 
-/// One thread's part of the rows of a region. rows.cpp takes a row through its sweeps, row_pieces.cpp cuts rows into
-/// pieces, rows_across.cpp goes from row to row and carries folds of the columns along.
+/// One thread's part of the rows of a region. rows.cpp takes a row through its sweeps, rows_batch.cpp
+/// several at once, row_pieces.cpp cuts rows into pieces, rows_across.cpp goes from row to row and carries folds of the
+/// columns along.
 class Rows {
  public:
   Rows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases);
 
   /// The row or rows of block b, through all sweeps.
   void run(ExprId b, ExprId t);
+  /// The rows of block b, `plan.batch` times as many, of a region of one sweep that stores nothing at full level: the
+  /// loads of all of them are in flight together, and threads join once.
+  static void runBatch(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases,
+                       ExprId b, ExprId t);
   /// Stage one of two: folds a piece of a row and stores what was found in it.
   void runPiece(ExprId b, ExprId t, const Pieces& pieces, const std::vector<PartialBuffers>& partial);
   /// Stage two: folds what was found in the pieces of a row.
@@ -48,6 +53,8 @@ class Rows {
   void store(const Sweep& sweep, const std::vector<Chunk*>& chunks);
   void carry(const Sweep& sweep, const Chunk& chunk);
   std::vector<Found> join(SweepFolds& folds);
+  /// With positions counted from the row's start.
+  std::vector<Found> fromRowStart(std::vector<Found> found) const;
   void finish(const Sweep& sweep, SweepFolds& folds, const std::vector<Found>& found);
   void storeOnce();
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fusion/both_ways.h"
+#include "fusion/join_regions.h"
 
 namespace tokamak::schedule::gpu {
 

@@ -6,8 +6,8 @@
 namespace tokamak::schedule::gpu {
 
 /// The folds of one sweep in one thread, pairs (see FoldPair) among them:
-///   moments       sums of x - c and (x - c)^2, where c is the fold's first element: so no digits are lost when the
-///                 square of the first is taken from the second
+///   moments       sums of x - c and (x - c)^2, where c is the mean of the fold's first few elements: so few digits
+///                 are lost when the square of the first is taken from the second
 ///   exponentials  the largest x so far, and the sum of exp(x - largest), made smaller whenever that grows
 class SweepFolds {
  public:

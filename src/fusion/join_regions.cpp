@@ -1,8 +1,10 @@
-#include "fusion/both_ways.h"
+#include "fusion/join_regions.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "fusion/cost.h"
+#include "fusion/fold_pairs.h"
 #include "fusion/weight.h"
 
 namespace tokamak {
@@ -21,7 +23,8 @@ class Joiner {
     bool any = false;
     for (size_t a = 0; a < plan_.regions.size(); ++a)
       for (size_t b = 0; b < plan_.regions.size(); ++b)
-        if (a != b && fits(plan_.regions[a], plan_.regions[b]) && independent(a, b)) {
+        if (a != b && (fits(plan_.regions[a], plan_.regions[b]) || pairs(plan_.regions[a], plan_.regions[b])) &&
+            independent(a, b)) {
           join(a, b);
           any = true;
           a = 0, b = 0;
@@ -37,6 +40,7 @@ class Joiner {
 
   /// Whether `columns` folds, in one sweep, just the axes that `rows` keeps.
   bool fits(const Region& rows, const Region& columns) const {
+    if (options_.machine.maxAcross == 0) return false;
     if (rows.kind != RegionKind::reduce || columns.kind != RegionKind::reduce) return false;
     if (!columns.across.empty() || rows.domain != columns.domain) return false;
     double length = 1;
@@ -61,9 +65,33 @@ class Joiner {
     if (std::any_of(columns.outputs.begin(), columns.outputs.end(),
                     [&](ValueId v) { return graph_.type(v).shape == columns.domain; }))
       return false;
-    return lastFolded && length >= 64 &&
+    // Rows are taken in vectors of 16 bytes, so four elements of f32 at least.
+    return lastFolded && length >= 64 && std::fmod(length, 4) == 0 &&
            length * static_cast<double>(folds) <= static_cast<double>(options_.machine.maxAcross) &&
            weight <= 2 * options_.machine.maxWeight && sharesInput(rows, columns);
+  }
+  /// Whether every fold of `second` that needs one of `first` makes a pair with it, so that one sweep serves both.
+  bool pairs(const Region& first, const Region& second) const {
+    const auto onlyFolds = [&](const Region& r) {
+      return r.kind == RegionKind::reduce && r.across.empty() &&
+             std::none_of(r.outputs.begin(), r.outputs.end(),
+                          [&](ValueId v) { return graph_.type(v).shape == r.domain; });
+    };
+    if (!options_.machine.pairsFolds || !onlyFolds(first) || !onlyFolds(second)) return false;
+    if (first.domain != second.domain || first.folded != second.folded) return false;
+    bool any = false;
+    std::vector<bool> needs(graph_.size(), false);  // a fold of `first`
+    for (ValueId v : second.inputs) needs[v.index] = contains(first.outputs, home(v));
+    for (ValueId v : second.nodes) {
+      const auto& operands = graph_.node(v).operands;
+      const bool after = std::any_of(operands.begin(), operands.end(), [&](ValueId o) { return needs[o.index]; });
+      const auto pair = after ? pairEndingIn(graph_, v) : std::nullopt;
+      const bool paired = pair && contains(first.nodes, pair->first) && !needs[pair->x.index];
+      if (opAs<Reduce>(graph_, v) && after && !paired) return false;
+      any = any || paired;
+      needs[v.index] = after && !paired;
+    }
+    return any;
   }
   static bool contains(const std::vector<Axis>& axes, size_t i) {
     return std::find(axes.begin(), axes.end(), static_cast<Axis>(i)) != axes.end();
@@ -125,7 +153,8 @@ class Joiner {
     Region merged = plan_.regions[a];
     const Region columns = plan_.regions[b];
     for (ValueId v : columns.nodes)
-      if (opAs<Reduce>(graph_, v) && !contains(merged.nodes, v)) merged.across.push_back(v);
+      if (merged.folded != columns.folded && opAs<Reduce>(graph_, v) && !contains(merged.nodes, v))
+        merged.across.push_back(v);
     for (ValueId v : columns.nodes)
       if (!contains(merged.nodes, v)) merged.nodes.push_back(v);
     std::sort(merged.nodes.begin(), merged.nodes.end());
@@ -182,17 +211,18 @@ std::vector<bool> afterAcross(const Graph& graph, const Region& region) {
   return after;
 }
 
-void joinBothWays(const Graph& graph, const FusionOptions& options, FusionPlan& plan, std::vector<LedgerEdge>& edges) {
-  if (options.machine.maxAcross == 0 || !Joiner(graph, options, plan).run()) return;
+void joinRegions(const Graph& graph, const FusionOptions& options, FusionPlan& plan, std::vector<LedgerEdge>& edges) {
+  if (!Joiner(graph, options, plan).run()) return;
   for (LedgerEdge& edge : edges) {
     if (edge.decision != EdgeDecision::cut) continue;
-    for (const Region& region : plan.regions)
-      if (!region.across.empty() && std::binary_search(region.nodes.begin(), region.nodes.end(), edge.producer) &&
-          std::binary_search(region.nodes.begin(), region.nodes.end(), edge.consumer)) {
-        edge.decision = EdgeDecision::fused;
-        edge.rule = "both-ways";
-        edge.reason = "rows are added to the columns' folds on the way";
-      }
+    for (const Region& region : plan.regions) {
+      const auto holds = [&](ValueId v) { return std::binary_search(region.nodes.begin(), region.nodes.end(), v); };
+      if (region.kind != RegionKind::reduce || !holds(edge.producer) || !holds(edge.consumer)) continue;
+      const bool bothWays = !region.across.empty();
+      edge.decision = EdgeDecision::fused;
+      edge.rule = bothWays ? "both-ways" : "one-sweep";
+      edge.reason = bothWays ? "rows are added to the columns' folds on the way" : "one sweep finds both folds";
+    }
   }
 }
 
