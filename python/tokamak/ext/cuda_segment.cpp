@@ -130,6 +130,7 @@ std::vector<Ref> runOnGpu(const cuda::Executable& executable, const Arguments& a
     known = shapes = shapesFor(executable, arguments.refs(), outputs);
   std::vector<Ref> tensors;
   std::vector<runtime::TensorRef> refs;
+  tensors.reserve(outputs.size()), refs.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const auto& [sizes, strides] = shapes->torchSees[i];
     tensors.push_back(emptyTensor(sizes, strides, outputs[i].dtype, device));
@@ -138,8 +139,9 @@ std::vector<Ref> runOnGpu(const cuda::Executable& executable, const Arguments& a
                     static_cast<int>(shapes->outputs[i].size()), shapes->outputs[i].data(), nullptr});
   }
   const auto memory = std::make_shared<TorchMemory>(device);
-  auto done =
-      executable.run(arguments.refs(), refs, {.stream = torchStream(device), .allocator = memory, .profile = profile});
+  auto done = executable.run(
+      arguments.refs(), refs,
+      {.stream = torchStream(device), .allocator = memory, .profile = profile, .dims = nullptr, .freshOutputs = true});
   if (!done && memory->failed()) throw PythonError{};
   valueOf(std::move(done));
   return tensors;

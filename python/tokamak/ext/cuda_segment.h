@@ -10,7 +10,7 @@ namespace tokamak::python {
 
 struct GpuOutput {
   DType dtype = DType::f32;
-  std::span<const int> order;  // as in `toTorch`
+  std::vector<int> order;  // as in `toTorch`
 };
 
 /// What the outputs looked like at the last call, for the next one with inputs of the same sizes.

@@ -46,6 +46,7 @@ struct Step {
   mutable std::shared_ptr<const GpuShapes> shapes;         // of the last call; touched while Python's lock is held
   std::vector<SegmentInput> inputs;
   std::vector<SegmentOutput> outputs;
+  std::vector<GpuOutput> gpuOutputs;  // the same for a GPU
   Ref function, args, kwargs;
   int result = -1;
   std::vector<int> drops;
@@ -139,6 +140,7 @@ Step segmentStep(const std::vector<Ref>& parts) {
   }
   if (std::ssize(step.inputs) != inputs || std::ssize(step.outputs) != outputs)
     raise(PyExc_ValueError, "a run step has other inputs or outputs than its executable");
+  for (const SegmentOutput& output : step.outputs) step.gpuOutputs.push_back({output.dtype, output.order});
   return step;
 }
 
@@ -215,9 +217,7 @@ void runGpuSegment(const Step& step, Running& running) {
   auto& values = running.values;
   Arguments arguments(step.inputs.size(), {dlpack::cuda, step.onGpu->device().ordinal()});
   for (const SegmentInput& input : step.inputs) arguments.add(input, values[static_cast<size_t>(input.value)].get());
-  std::vector<GpuOutput> outputs;
-  for (const SegmentOutput& output : step.outputs) outputs.push_back({output.dtype, output.order});
-  auto tensors = runOnGpu(*step.onGpu, arguments, outputs, step.shapes, running.profile);
+  auto tensors = runOnGpu(*step.onGpu, arguments, step.gpuOutputs, step.shapes, running.profile);
   for (size_t i = 0; i < tensors.size(); ++i)
     values[static_cast<size_t>(step.outputs[i].value)] = std::move(tensors[i]);
 }

@@ -38,6 +38,7 @@ struct RunOptions {
   std::shared_ptr<Allocator> allocator;  // of outputs and temporaries; null: the executable's
   Profile* profile = nullptr;            // measured by events; the call then waits for the device
   const DimBindings* dims = nullptr;     // as runtime::RunOptions has them
+  bool freshOutputs = false;             // the caller's outputs overlap nothing: they were allocated for this call
 };
 
 class Recording;

@@ -53,18 +53,20 @@ Result<> Executable::Invocation::setInputs(std::span<const TensorRef> inputs) {
 }
 
 Result<> Executable::Invocation::setOutputs(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs) {
-  std::vector<Extent> extents;
-  const auto add = [&](const TensorRef& tensor, int output) {
-    const auto begin = reinterpret_cast<uintptr_t>(tensor.data);
-    if (const int64_t bytes = tensor.bytes(); bytes > 0) extents.push_back({begin, begin + bytes, output});
-  };
-  for (const TensorRef& input : inputs) add(input, -1);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const bool inPlace = binding_.hosts[i] ? hostable(outputs[i]) : aligned(outputs[i]);
     outputBases()[i] = inPlace ? outputs[i].data : nullptr;
-    add(outputs[i], static_cast<int>(i));
   }
-  clearOverlapping(extents, outputBases());
+  if (!options_.freshOutputs) {
+    std::vector<Extent> extents;
+    const auto add = [&](const TensorRef& tensor, int output) {
+      const auto begin = reinterpret_cast<uintptr_t>(tensor.data);
+      if (const int64_t bytes = tensor.bytes(); bytes > 0) extents.push_back({begin, begin + bytes, output});
+    };
+    for (const TensorRef& input : inputs) add(input, -1);
+    for (size_t i = 0; i < outputs.size(); ++i) add(outputs[i], static_cast<int>(i));
+    clearOverlapping(extents, outputBases());
+  }
   int64_t staged = 0;
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!outputBases()[i]) staged += alignUp(binding_.outputBytes[i]);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "schedule/gpu/reduce.h"
 #include "schedule/gpu/sweep_folds.h"
@@ -15,7 +16,14 @@ constexpr int kFirstRows = 4;  // whose mean stands for that of all
 class Columns {
  public:
   Columns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases)
-      : l_(l), w_(l.w), domain_(domain), plan_(plan), phases_(phases), index_(domain.groups.size()) {}
+      : l_(l),
+        w_(l.w),
+        domain_(domain),
+        plan_(plan),
+        phases_(phases),
+        width_(domain.groups.back().extent * Dim(plan.together)),
+        rows_(Dim::ceilDiv(domain.foldedCount, plan.together)),
+        index_(domain.groups.size()) {}
 
   Dim blocks() const { return elementCount(outerExtents()); }
 
@@ -23,8 +31,7 @@ class Columns {
     place(b, t);
     for (const Sweep& sweep : phases_.sweeps) {
       SweepFolds folds = begin(sweep, false);
-      overRows(w_.i64(0), w_.dim(domain_.foldedCount),
-               [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
+      overRows(w_.i64(0), w_.dim(rows_), [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
       if (!sweep.folds.empty()) bind(sweep, folds, joinDown(w_, downThreads(), folds.found(true)));
     }
     const bool any = std::any_of(l_.region.outputs.begin(), l_.region.outputs.end(),
@@ -39,8 +46,7 @@ class Columns {
     const Sweep& sweep = phases_.sweeps[0];
     SweepFolds folds = begin(sweep, true);
     const ExprId first = w_.let("begin", w_.mul(piece, w_.i64(pieces.size)));
-    const ExprId last =
-        w_.let("end", w_.binary(BinaryKind::min, w_.add(first, w_.i64(pieces.size)), w_.dim(domain_.foldedCount)));
+    const ExprId last = w_.let("end", w_.binary(BinaryKind::min, w_.add(first, w_.i64(pieces.size)), w_.dim(rows_)));
     overRows(first, last, [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
     const std::vector<Found> found = joinDown(w_, downThreads(), folds.found(true));
     w_.when(w_.binary(BinaryKind::eq, y_, w_.i64(0)), [&] { storePieces(found, piece, pieces, partial); });
@@ -72,7 +78,7 @@ class Columns {
     std::vector<Dim> out;
     for (size_t k = 0; k + 1 < domain_.keptGroups.size(); ++k)
       out.push_back(domain_.groups[domain_.keptGroups[k]].extent);
-    out.push_back(Dim::ceilDiv(domain_.groups.back().extent, int64_t{plan_.threads} * plan_.lanes));
+    out.push_back(Dim::ceilDiv(width_, int64_t{plan_.threads} * plan_.lanes));
     return out;
   }
   DownThreads downThreads() const { return {x_, y_, plan_.threads, plan_.rows}; }
@@ -92,18 +98,38 @@ class Columns {
     outer_ = w_.let("outer", outer_);
     const int64_t width = int64_t{plan_.threads} * plan_.lanes;
     column_ = w_.let("column", w_.add(w_.mul(outer.back().base, w_.i64(width)), w_.mul(x_, w_.i64(plan_.lanes))));
-    const Dim& columns = domain_.groups.back().extent;
-    const auto known = columns.constant();
-    if (!known || *known % width != 0)
-      columnHere_ = w_.let("here", w_.binary(BinaryKind::lt, column_, w_.dim(columns)));
+    const auto known = width_.constant();
+    if (!known || *known % width != 0) columnHere_ = w_.let("here", w_.binary(BinaryKind::lt, column_, w_.dim(width_)));
     index_.back() = {column_, plan_.lanes > 1, plan_.lanes, {}};
+    if (plan_.together == 1) return;
+    IndexMath m(w_, plan_.lanes);
+    const Dim& columns = domain_.groups.back().extent;
+    const Index both = index_.back();
+    sub_ = m.fromExpr(w_.let("sub", m.expr(m.div(both, columns))));
+    index_.back() = m.fromExpr(w_.let("of", m.expr(m.mod(both, columns))));
   }
 
   At placeOf(ExprId row) {
     IndexMath m(w_, plan_.lanes);
+    if (plan_.together > 1) return placeTogether(m, row);
     const auto folded = unflatten(IndexMath(w_, 1), {row, 0, 1, {}}, domain_.extents(domain_.foldedGroups));
     for (size_t k = 0; k < folded.size(); ++k) index_[domain_.foldedGroups[k]] = folded[k];
     return {domainIndex(m, l_.region.domain.size(), domain_.groups, index_), plan_.lanes, columnHere_, {}};
+  }
+
+  /// Of several rows side by side, whose elements follow one another in memory.
+  At placeTogether(IndexMath& m, ExprId row) {
+    const Index here = m.add(m.mul({row, 0, 1, {}}, Dim(plan_.together)), sub_);
+    index_[domain_.foldedGroups[0]] = here;
+    At at{domainIndex(m, l_.region.domain.size(), domain_.groups, index_), plan_.lanes, columnHere_, {}};
+    const auto known = domain_.foldedCount.constant();
+    if (!known || *known % plan_.together != 0) {
+      at.tail = w_.let("inside", m.below(here, domain_.foldedCount));
+      at.mask = columnHere_ ? w_.both(w_.splat(columnHere_, plan_.lanes), at.tail) : at.tail;
+    }
+    const ExprId flat = w_.add(w_.mul(row, w_.dim(width_)), column_);
+    l_.e.setFlat(l_.region.domain, at.index, {flat, 1, w_.multipleOf(flat), {}});
+    return at;
   }
 
   /// Calls `body` with this thread's rows among [first, last): whole rounds first, then one by one.
@@ -142,7 +168,11 @@ class Columns {
   void take(const Sweep& sweep, SweepFolds& folds, const std::vector<ExprId>& rows) {
     l_.e.scope([&] {
       std::vector<SweepFolds::Taken> vectors;
-      for (ExprId row : rows) vectors.push_back({placeOf(row), {row, 0, 1, {}}, {}});
+      for (ExprId row : rows) {
+        At at = placeOf(row);
+        const ExprId counts = std::exchange(at.tail, {});
+        vectors.push_back({at, {row, 0, 1, {}}, counts});
+      }
       if (!sweep.folds.empty()) folds.take(vectors);
       for (const auto& v : vectors)
         for (ValueId out : sweep.stores) l_.e.value(out, v.at);
@@ -170,7 +200,7 @@ class Columns {
   /// Where a piece's results of this thread's columns stand: [outer, piece, column].
   ExprId slot(ExprId piece, const Pieces& pieces) {
     const ExprId row = w_.add(w_.mul(outer_, w_.dim(pieces.count)), piece);
-    return w_.add(w_.mul(row, w_.dim(domain_.groups.back().extent)), column_);
+    return w_.add(w_.mul(row, w_.dim(width_)), column_);
   }
   void storePieces(const std::vector<Found>& found, ExprId piece, const Pieces& pieces,
                    const std::vector<PartialBuffers>& partial) {
@@ -184,14 +214,16 @@ class Columns {
   const FoldDomain& domain_;
   const FoldAxes::Plan& plan_;
   const Phases& phases_;
+  Dim width_, rows_;  // of the domain as this launch sees it, `together` rows as one
   std::vector<Index> index_;
+  Index sub_;  // which of the rows that are one
   ExprId x_, y_, outer_, column_, columnHere_;
 };
 
 }  // namespace
 
 static Dim slackOf(const FoldDomain& domain, const FoldAxes::Plan& plan) {
-  const int64_t rows = int64_t{plan.rows} * (plan.vectors + 1);
+  const int64_t rows = int64_t{plan.rows} * (plan.vectors + 1) * plan.together;
   return domain.groups.back().extent * Dim(rows) + Dim(int64_t{plan.threads} * plan.lanes + (1 << 16));
 }
 

@@ -16,6 +16,7 @@ std::string FoldAxes::Plan::str() const {
   static constexpr const char* forms[] = {"registers", "sweeps", "columns"};
   out = fmt::format("{}, {} threads", forms[static_cast<int>(form)], threads);
   if (rows > 1) out += fmt::format(" x {}", rows);
+  if (together > 1) out += fmt::format(", {} rows as one", together);
   if (batch > 1) out += fmt::format(" x {} rows each", batch);
   out += fmt::format(", {} x {} lanes{}", vectors, lanes, straddles ? " across rows" : "");
   if (keep) out += ", values kept";
@@ -110,10 +111,11 @@ Scheduled lowerTwoStages(const Graph& graph, const Region& region, const FoldAxe
   const Lowering whole(graph, region, kernelName, memory);
   const FoldDomain domain = foldDomain(whole);
   const Phases phases = planPhases(graph, region, false, true);
-  const Pieces pieces{Dim::ceilDiv(domain.foldedCount, plan.piece), plan.piece};
+  const Pieces pieces{Dim::ceilDiv(Dim::ceilDiv(domain.foldedCount, plan.together), plan.piece), plan.piece};
+  const Pieces found{pieces.count * Dim(plan.together), plan.piece};
   Dim kept = 1;
   for (size_t g : domain.keptGroups) kept = kept * domain.groups[g].extent;
-  const auto slots = addSlots(graph, *memory, phases.sweeps[0], kept * pieces.count);
+  const auto slots = addSlots(graph, *memory, phases.sweeps[0], kept * found.count);
   const bool columns = plan.form == FoldAxes::Form::columns;
   std::vector<Scheduled> launches;
   Region first = region;
@@ -125,8 +127,8 @@ Scheduled lowerTwoStages(const Graph& graph, const Region& region, const FoldAxe
   const Region second = afterFolds(graph, region);
   Lowering two(graph, second, kernelName, memory);
   const auto in = bindSlots(two, slots, kernel::Access::in);
-  columns ? lowerColumnFinish(two, domain, plan.parts[0], pieces, in)
-          : lowerRowFinish(two, domain, plan.parts[0], pieces, in);
+  columns ? lowerColumnFinish(two, domain, plan.parts[0], found, in)
+          : lowerRowFinish(two, domain, plan.parts[0], found, in);
   launches.push_back(std::move(two).finish("", ""));
   return joined(std::move(launches), std::string(FoldAxes::name), plan.str());
 }

@@ -177,16 +177,24 @@ class Planner {
 
   /// Makes a fold of one sweep go in two launches.
   void cut(FoldAxes::Plan& plan) {
-    const double pieces = std::min(std::ceil(4 * gpu_.multiprocessors / std::max(1.0, blocks_)),
-                                   std::ceil(kept_ * folded_ / std::max(1.0, blocks_) / kLongFold));
+    if (plan.form == FoldAxes::Form::columns && canJoinRows(plan)) {
+      plan.together = most_ / plan.lanes;
+      plan.lanes = most_;
+      plan.vectors = scaled(4, 1, 32);
+      blocks_ = std::ceil(kept_ * plan.together / (plan.threads * plan.lanes));
+    }
+    const double pieces = piecesOf();
     FoldAxes::Plan second;
     second.vectors = 4;
     if (plan.form == FoldAxes::Form::columns) {
-      plan.piece = roundUp(folded_ / pieces, plan.rows * plan.vectors);
+      plan.piece = roundUp(folded_ / plan.together / pieces, plan.rows * plan.vectors);
       second.form = plan.form;
-      second.lanes = static_cast<int>(powerIn(domain_.groups.back().extent, 4));
-      second.threads = powerUp(likely(domain_.groups.back().extent, hints_) / second.lanes, 32);
-      second.rows = powerUp(pieces / 4, 256 / second.threads);
+      // There is little to read, and what counts is how long one thread is at it.
+      const double columns = likely(domain_.groups.back().extent, hints_);
+      const bool wide = kept_ >= 64.0 * gpu_.multiprocessors;
+      second.lanes = wide ? static_cast<int>(powerIn(domain_.groups.back().extent, 4)) : 1;
+      second.threads = powerUp(columns / second.lanes, 32);
+      second.rows = powerUp(pieces * plan.together / 4, (wide ? 256 : 512) / second.threads);
     } else {
       if (plan.form == FoldAxes::Form::registers) sweeps(plan);
       plan.form = FoldAxes::Form::sweeps;
@@ -203,6 +211,17 @@ class Planner {
   }
 
  private:
+  /// Whether rows of an odd length can be folded several at a time as one row that is a multiple of a vector.
+  bool canJoinRows(const FoldAxes::Plan& plan) const {
+    const Phases phases = planPhases(l_.graph, l_.region, false, true);
+    const auto& folds = phases.sweeps[0].folds;
+    const bool plain = std::none_of(folds.begin(), folds.end(),
+                                    [&](ValueId v) { return isArg(std::get<Reduce>(l_.graph.node(v).op).kind); });
+    return plain && phases.sweeps[0].pairs.empty() && plan.lanes * 2 < most_ &&
+           domain_.groups.back().extent.constant() && domain_.keptGroups.size() == 1 &&
+           domain_.foldedGroups.size() == 1 && plan.threads == kWarp;
+  }
+
   /// How many rows a thread takes at once where nothing but folds is wanted: so many that it has enough in flight, and
   /// blocks enough are left.
   int batchOf(const FoldAxes::Plan& plan) const {
@@ -212,6 +231,20 @@ class Planner {
     while (batch < kMaxBatch && bytes * batch * 2 <= kInFlight && blocks / (batch * 2) >= kWaves * gpu_.multiprocessors)
       batch *= 2;
     return batch;
+  }
+
+  /// Pieces of a fold that goes in two launches: the number at which the multiprocessors have most nearly the same to
+  /// do.
+  double piecesOf() const {
+    const double blocks = std::max(1.0, blocks_), most = std::ceil(kept_ * folded_ / blocks / kLongFold);
+    double best = 1, reached = 0;
+    for (double pieces = 2; pieces <= most && blocks * (pieces - 1) < 8.0 * gpu_.multiprocessors; ++pieces) {
+      const double each = blocks * pieces / gpu_.multiprocessors;
+      // Below three blocks a multiprocessor too little is in flight; more of them than four are no gain in themselves.
+      const double even = each / std::ceil(each) * std::min(1.0, each / 3.5) - 0.004 * std::max(0.0, each - 4);
+      if (even > reached) reached = even, best = pieces;
+    }
+    return best;
   }
 
   /// Blocks of a multiprocessor, so that each thread has the registers it needs and some to spare.
