@@ -24,18 +24,20 @@ target_include_directories(
                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal>)
 add_library(tokamak::tokamak ALIAS libtokamak)
 
-# The command line.
+# The command line: a library, for the wheel has it too, and the program.
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/tokamak/*.cpp)
-if(tool_sources)
-  add_executable(tokamak ${tool_sources} bench/machine.cpp)
-  target_include_directories(tokamak PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(tokamak PRIVATE tokamak_driver tokamak_search tokamak_sim CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
-  target_compile_definitions(tokamak PRIVATE TOKAMAK_VERSION="${PROJECT_VERSION}")
-  if(TARGET tokamak_mlir)
-    add_dependencies(tokamak tokamak_mlir)
-  endif()
-  install(TARGETS tokamak RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+list(REMOVE_ITEM tool_sources ${PROJECT_SOURCE_DIR}/tools/tokamak/main.cpp)
+add_library(tokamak_tool STATIC ${tool_sources} bench/machine.cpp)
+target_include_directories(tokamak_tool PRIVATE ${PROJECT_SOURCE_DIR} INTERFACE ${PROJECT_SOURCE_DIR}/tools/tokamak)
+target_link_libraries(tokamak_tool PUBLIC tokamak_driver tokamak_search tokamak_sim
+                                   PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
+target_compile_definitions(tokamak_tool PRIVATE TOKAMAK_VERSION="${PROJECT_VERSION}")
+add_executable(tokamak tools/tokamak/main.cpp)
+target_link_libraries(tokamak PRIVATE tokamak_tool)
+if(TARGET tokamak_mlir)
+  add_dependencies(tokamak tokamak_mlir)
 endif()
+install(TARGETS tokamak RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 
 # Benchmarks: the sources of bench/ are one program.
 file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)

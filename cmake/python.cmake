@@ -10,7 +10,7 @@ file(GLOB extension_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/tokam
 add_library(tokamak_python MODULE ${extension_sources})
 target_compile_definitions(tokamak_python PRIVATE Py_LIMITED_API=0x030B0000)
 target_include_directories(tokamak_python SYSTEM PRIVATE ${TOKAMAK_PYTHON_INCLUDE})
-target_link_libraries(tokamak_python PRIVATE tokamak_driver tokamak_sparse tokamak_sim nlohmann_json::nlohmann_json)
+target_link_libraries(tokamak_python PRIVATE tokamak_driver tokamak_sparse tokamak_sim tokamak_tool nlohmann_json::nlohmann_json)
 target_link_options(tokamak_python PRIVATE -Wl,--exclude-libs,ALL)
 set(python_build ${CMAKE_BINARY_DIR}/python)
 set_target_properties(tokamak_python PROPERTIES PREFIX "" SUFFIX ".abi3.so" OUTPUT_NAME _ext

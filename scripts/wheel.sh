@@ -17,3 +17,4 @@ import torch, tokamak
 y = torch.compile(lambda x: torch.tanh(x) + 1, backend="tokamak")(torch.ones(3))
 assert torch.allclose(y, torch.tanh(torch.ones(3)) + 1)
 print("tokamak: installed; torch.compile(model, backend=\"tokamak\") works with torch", torch.__version__)'
+.venv/bin/tokamak --version >/dev/null # the program that warnings tell users to run

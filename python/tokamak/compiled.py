@@ -18,8 +18,10 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from . import _ext
+from .decompositions import HALVES
 from .engine import engine
 from .importer.graph import Importer, Refusal
+from .importer.tensors import device_of
 from .options import Options
 from .padded_products import pad_products
 
@@ -105,9 +107,10 @@ def compile_graph(
 def compile_once(
     module: torch.fx.GraphModule, inputs: list[Any], options: Options, kind: str, frozen: dict[int, torch.Tensor]
 ) -> CompiledGraph:
-    banned: dict[torch.fx.Node, str] = {}
+    round_each = options.round_each(kind, device_of(module))
+    banned = rounded_inside(module) if round_each else {}
     while True:
-        importer = Importer(module, kind, frozen, banned, options.precision == "eager")
+        importer = Importer(module, kind, frozen, banned, round_each)
         importer.run()
         for problem in importer.problems:
             complain(options, problem)
@@ -116,6 +119,13 @@ def compile_once(
         except RegionFailed as failure:
             complain(options, failure.message)
             banned.update(dict.fromkeys(failure.nodes, failure.reason))
+
+
+def rounded_inside(module: torch.fx.GraphModule) -> dict[torch.fx.Node, str]:
+    """Nodes that no fused kernel rounds as eager does, and why."""
+    reason = "eager sums the gradients of a layer norm's parameters in half precision, row by row"
+    norms = module.graph.find_nodes(op="call_function", target=torch.ops.aten.native_layer_norm_backward.default)
+    return {n: reason for n in norms if n.args[1].meta["val"].dtype in HALVES and any(n.args[-1][1:])}
 
 
 class RegionFailed(Exception):
@@ -143,7 +153,7 @@ def compile_segment(importer: Importer, level: int, options: Options) -> _ext.Ex
         return engine(options.cache).compile(
             graph,
             importer.hints,
-            eager_rounding=options.precision == "eager",
+            eager_rounding=importer.round_each,
             use_cache=options.cache,
             tune=options.tune,
             device=importer.device.index if importer.device.type == "cuda" else -1,

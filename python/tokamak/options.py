@@ -7,6 +7,8 @@ import difflib
 import os
 from typing import Any
 
+import torch
+
 MODES = {None: False, "default": False, "reduce-overhead": True}
 """What `torch.compile(mode=...)` may say, and whether it asks for CUDA graphs."""
 
@@ -17,7 +19,8 @@ CHOICES = {"precision": ("fp32", "eager"), "fallback": ("silent", "warn", "error
 class Options:
     """The options of one compilation.
 
-    precision  "fp32": fused half-precision regions keep f32 between their ops; "eager": round after every op.
+    precision  "fp32": fused half-precision regions keep f32 between their ops; "eager": round after every op. By
+               default "eager" where gradients are taken on the CPU, since optimisers of halves magnify differences.
     freeze     take parameters and buffers as constants: weights are packed and norms folded once. A later change of a
                weight is noticed and compiled anew.
     tune       try a few neighbouring plans by measurement, about two seconds a region, and remember the fastest.
@@ -26,7 +29,7 @@ class Options:
     fallback   what to do when a region cannot be compiled: run it with ATen silently, with one warning, or raise.
     """
 
-    precision: str = "fp32"
+    precision: str | None = None
     freeze: bool = False
     tune: bool = False
     explain: str | None = None
@@ -49,9 +52,14 @@ class Options:
         options.check()
         return options
 
+    def round_each(self, kind: str, device: torch.device) -> bool:
+        """Whether halves are rounded after every op in a graph of this kind."""
+        default = "eager" if kind != "inference" and device.type == "cpu" else "fp32"
+        return (self.precision or default) == "eager"
+
     def check(self) -> None:
         for name, allowed in CHOICES.items():
-            if getattr(self, name) not in allowed:
+            if getattr(self, name) not in allowed and (name, getattr(self, name)) != ("precision", None):
                 raise ValueError(
                     f"option {name!r} is one of {', '.join(map(repr, allowed))}, not {getattr(self, name)!r}"
                 )

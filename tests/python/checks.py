@@ -26,6 +26,7 @@ def compare(
     allow: Iterable[str] = (),
     tolerance: float | None = None,
     dynamic: bool = False,
+    options: dict[str, Any] | None = None,
 ) -> None:
     """Asserts that the functions do compiled what they do in eager, and that ATen ran only ops that `allow` names."""
     table = dict(functions) if isinstance(functions, Mapping) else {"result": functions}
@@ -38,7 +39,7 @@ def compare(
 
     torch._dynamo.reset()
     with backend.recording() as graphs:
-        ours = observe(torch.compile(all_of, backend="tokamak", dynamic=dynamic), inputs, grad)
+        ours = observe(torch.compile(all_of, backend="tokamak", dynamic=dynamic, options=options), inputs, grad)
     called = {r.op: r.reason for g in graphs for r in g.refusals if not any(a in r.op for a in allow)}
     assert not called, f"ATen ran {called}"
     eager = observe(all_of, inputs, grad)

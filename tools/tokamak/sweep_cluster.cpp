@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -19,11 +20,13 @@ using namespace tokamak::search;
 
 namespace {
 
-/// The arguments that this process was started with, as the system keeps them.
+/// What this process was started with behind `sweep`, as the system keeps it. In front may be an interpreter, too.
 std::vector<std::string> ownArguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> out;
   for (std::string one; std::getline(file, one, '\0');) out.push_back(one);
+  const auto sweep = std::find(out.begin(), out.end(), "sweep");
+  if (sweep != out.end()) out.erase(out.begin(), sweep + 1);
   return out;
 }
 
@@ -50,7 +53,7 @@ Result<Outcome> runOnCluster(const SweepOptions&) {
   const std::string python = chosen ? chosen : "python3";
   std::vector<std::string> words = {python, "-m", "tokamak.sweep"};
   const std::vector<std::string> given = ownArguments();
-  words.insert(words.end(), given.begin() + 2, given.end());  // behind `tokamak sweep`
+  words.insert(words.end(), given.begin(), given.end());
   std::vector<char*> raw;
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);

@@ -4,6 +4,7 @@
 #include "py.h"
 #include "support/dim.h"
 #include "tensors.h"
+#include "tool.h"
 
 namespace tokamak::python {
 
@@ -77,7 +78,20 @@ PyObject* cacheFolder(PyObject*, PyObject*) {
   return guarded([&] { return fromString(defaultCacheFolder()); });
 }
 
+/// The command line; the interpreter has nothing else to do meanwhile.
+PyObject* runCommandLine(PyObject*, PyObject* arguments) {
+  return guarded([&] {
+    std::vector<std::string> words;
+    for (const Ref& word : itemsOf(arguments)) words.push_back(toString(word.get()));
+    std::vector<char*> raw;
+    for (std::string& word : words) raw.push_back(word.data());
+    raw.push_back(nullptr);
+    return owned(PyLong_FromLong(tool::runTool(static_cast<int>(words.size()), raw.data())));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"command_line", runCommandLine, METH_O, "command_line(argv) -> exit code, as the program `tokamak` gives it"},
     {"cache_folder", cacheFolder, METH_NOARGS, "where compiled kernels and saved programs lie"},
     {"dim", canonicalDim, METH_O, "dim(text) -> int, or the canonical text of a symbolic extent"},
     {"use_tensor_type", useTensorType, METH_VARARGS,

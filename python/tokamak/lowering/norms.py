@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tokamak.importer.segment import product
+from tokamak.importer.segment import HALVES, product
 
 from .algebra import Expr, rounded, widened
 from .registry import Context, Unsupported, Value, lowers
@@ -117,6 +117,21 @@ def channels_of(x: Value) -> tuple[list[int], list]:
     return [a for a in range(x.rank) if a != 1], [x.shape[1] if a == 1 else 1 for a in range(x.rank)]
 
 
+def count_of(x: Expr, axes: list[int]) -> Expr:
+    """How many elements a fold of these axes takes, in the dtype of x."""
+    return Expr(x.b, x.b.cast(x.b.size(product([x.shape[a] for a in axes])), x.value.dtype))
+
+
+def saved_statistics(c: Context, x: Expr, axes: list[int], mean: Expr, eps: float) -> list[Expr]:
+    """Mean and rstd as eager saves them and normalises by: halves, in bf16 of a variance that was rounded itself."""
+    dtype, var = c.type_of(c.fake[1])[0], x.fold("var", axes)
+    if dtype == "bf16":
+        count = count_of(x, axes)
+        var = ((var * count).cast(dtype).cast("f32") / count).cast(dtype).cast("f32")
+    saved = [mean, (var + eps).rsqrt()]
+    return [v.cast(dtype).cast("f32") for v in saved] if dtype in HALVES else saved
+
+
 def batch_norm(c: Context, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, var: Value | None,
                training: bool, momentum: float, eps: float) -> list[Value]:  # fmt: skip
     """The results y, saved mean and saved rstd (nothing in inference), and the running statistics after the call."""
@@ -128,13 +143,14 @@ def batch_norm(c: Context, x: Value, weight: Value | None, bias: Value | None, m
         none = [c.b.full(0, *c.type_of(f)) for f in c.fake[1:3]]
         kept = [result(c, expr(c, v), i) for i, v in ((3, mean), (4, var)) if i < len(c.fake)]
         return [result(c, y, 0), *none, *kept]
-    m, rstd = statistics(wide, axes, eps)
+    now = wide.fold("mean", axes)
+    m, rstd = saved_statistics(c, wide, axes, now, eps)
     out = [result(c, affine((wide - m) * rstd, weight, bias, each), 0), result(c, m, 1), result(c, rstd, 2)]
     if len(c.fake) > 3:
         unbiased = wide.fold("var", axes, 1)
-        for i, running, now in ((3, mean, m), (4, var, unbiased)):
+        for i, running, new in ((3, mean, now), (4, var, unbiased)):
             kept = expr(c, running) * (1 - momentum)
-            out.append(result(c, kept + now.reshape(kept.shape) * momentum, i))
+            out.append(result(c, kept + new.reshape(kept.shape) * momentum, i))
     return out
 
 
@@ -167,11 +183,14 @@ def batch_norm_backward(c: Context, grad: Value, x: Value, weight: Value | None,
                         mask: Any) -> tuple:  # fmt: skip
     axes, each = channels_of(x)
     grad, weight = expr(c, grad), expr(c, weight)
+    count = count_of(grad, axes)
     if training:
         m, rstd = expr(c, save_mean).reshape(each), expr(c, save_rstd).reshape(each)
     else:
         m, rstd = expr(c, mean).reshape(each), (expr(c, var).reshape(each) + eps).rsqrt()
-    normal = (expr(c, x) - m) * rstd
-    along = affine(grad, weight, None, each)
-    dx = (input_gradient(along, normal, rstd, axes) if training else along * rstd) if mask[0] else None
-    return None if dx is None else result(c, dx, 0), *parameter_gradients(c, grad, normal, axes, mask)
+    centred = expr(c, x) - m
+    total, along = grad.fold("sum", axes), (grad * centred).fold("sum", axes)
+    scale = affine(rstd, weight, None, each)
+    dx = grad - total / count - centred * (along * rstd * rstd / count) if training else grad
+    out = (dx * scale, along * rstd, total)
+    return tuple(result(c, v, i) if mask[i] else None for i, v in enumerate(out))
