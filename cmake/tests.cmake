@@ -12,6 +12,7 @@ gtest_discover_tests(fuzz_passes_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 9
 # A libcuda and a libcublasLt for machines without a GPU, opened by the tests of tests/cuda.
 add_library(fake_cuda SHARED ${PROJECT_SOURCE_DIR}/tests/cuda/fake/fake_cuda.cpp)
 add_library(fake_cublaslt SHARED ${PROJECT_SOURCE_DIR}/tests/cuda/fake/fake_cublaslt.cpp)
+target_include_directories(fake_cuda PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(fake_cublaslt PRIVATE tokamak_support)
 
 # The sources of tests/FOLDER are one GoogleTest program, FOLDER_test.
