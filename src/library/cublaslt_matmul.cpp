@@ -96,7 +96,8 @@ Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::makePlan(const Mat
   lt::Status status = api.cublasLtMatmulDescCreate(&plan->desc, isDouble ? lt::kComputeDouble : lt::kComputeFloat,
                                                    isDouble ? lt::kDouble : lt::kFloat);
   const auto set = [&](lt::DescAttribute which, const auto& value) {
-    if (status == 0) status = api.cublasLtMatmulDescSetAttribute(plan->desc, which, &value, sizeof value);
+    if (status == 0)
+      status = api.cublasLtMatmulDescSetAttribute(plan->desc, which, static_cast<const void*>(&value), sizeof value);
   };
   const auto layout = [&](lt::Layout& to, uint64_t rows, uint64_t columns, int64_t stride) {
     if (status == 0)
@@ -116,7 +117,9 @@ Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::makePlan(const Mat
   layout(plan->result, n, m, m * n);
   if (status == 0) status = api.cublasLtMatmulPreferenceCreate(&plan->preference);
   const auto prefer = [&](lt::PreferenceAttribute which, const auto& value) {
-    if (status == 0) status = api.cublasLtMatmulPreferenceSetAttribute(plan->preference, which, &value, sizeof value);
+    if (status == 0)
+      status = api.cublasLtMatmulPreferenceSetAttribute(plan->preference, which, static_cast<const void*>(&value),
+                                                        sizeof value);
   };
   prefer(lt::kMaxWorkspace, static_cast<uint64_t>(kDeviceWorkspaceBytes));
   for (auto which : {lt::kAlignmentA, lt::kAlignmentB, lt::kAlignmentC, lt::kAlignmentD}) prefer(which, alignment);
@@ -158,7 +161,8 @@ Result<> CublasLtMatMul::run(const MatMulDims& dims, std::span<void* const> buff
   const std::lock_guard lock(plan->mutex);
   lt::Status status = 0;
   if (epilogue_ & lt::kBias)
-    status = api.cublasLtMatmulDescSetAttribute(plan->desc, lt::kBiasPointer, &o.bias, sizeof o.bias);
+    status = api.cublasLtMatmulDescSetAttribute(plan->desc, lt::kBiasPointer, static_cast<const void*>(&o.bias),
+                                                sizeof o.bias);
   if (status == 0)
     status = api.cublasLtMatmul(handle_->handle, plan->desc, alpha, o.b, plan->first, o.a, plan->second,
                                 o.residual ? alpha : none, o.residual ? o.residual : o.result, plan->result, o.result,

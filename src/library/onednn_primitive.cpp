@@ -141,7 +141,7 @@ const_dnnl_memory_desc_t Primitive::argumentDesc(dnnl_query_t what, int index) c
 
 std::string Primitive::implementation() const {
   const char* name = nullptr;
-  lib_->api->dnnl_primitive_desc_query(desc_.get(), dnnl_query_impl_info_str, 0, &name);
+  lib_->api->dnnl_primitive_desc_query(desc_.get(), dnnl_query_impl_info_str, 0, static_cast<void*>(&name));
   return name ? name : "";
 }
 
@@ -188,7 +188,7 @@ Result<> Primitive::run(std::span<void* const> addresses, std::byte* scratch) co
   return Unit{};
 }
 
-Result<std::unique_ptr<Primitive>> makeReorder(std::shared_ptr<const OneDnn> lib, const_dnnl_memory_desc_t from,
+Result<std::unique_ptr<Primitive>> makeReorder(const std::shared_ptr<const OneDnn>& lib, const_dnnl_memory_desc_t from,
                                                const_dnnl_memory_desc_t to) {
   TK_TRY(const Owned<dnnl_primitive_attr> attr, makeAttributes(*lib, {}, {}));
   dnnl_primitive_desc_t desc = nullptr;

@@ -70,7 +70,7 @@ class Primitive {
 };
 
 /// Copies between two layouts.
-Result<std::unique_ptr<Primitive>> makeReorder(std::shared_ptr<const OneDnn> lib, const_dnnl_memory_desc_t from,
+Result<std::unique_ptr<Primitive>> makeReorder(const std::shared_ptr<const OneDnn>& lib, const_dnnl_memory_desc_t from,
                                                const_dnnl_memory_desc_t to);
 
 /// Scratch for the time of one call.

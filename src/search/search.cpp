@@ -117,14 +117,12 @@ class Search {
         };
         const Result<Measurement> measured = measure(choice, data_, own);
         const std::lock_guard guard(lock);
-        if (tooLong) {
-          found[todo[i]] = Measurement{.cycles = INFINITY};
-        } else if (measured) {
+        if (measured && !tooLong) {
           results_.keep(choice, *measured);
           found[todo[i]] = *measured;
           ++out_.fresh;
-        } else if (!stop && measured.error().code.starts_with("T098")) {
-          found[todo[i]] = Measurement{.cycles = INFINITY};  // this machine cannot run it
+        } else if (tooLong || (!stop && measured.error().code.starts_with("T098"))) {
+          found[todo[i]] = Measurement{.cycles = INFINITY};  // in no plan that is better, or this machine cannot run it
         } else if (!stop && !fault) {
           fault = measured.error();
           stop = true;

@@ -136,27 +136,26 @@ class Scheduler {
 
 stream::Network<Timed>::Factory hbmFactory(const stream::Inputs& inputs) {
   using namespace stream;
-  return
-      [&inputs](const Block& block, RunNode<Timed>::Site& site, Storages& results) -> std::unique_ptr<RunNode<Timed>> {
-        const auto isBlocked = [&] {
-          return !site.graph->node(site.id).inputs.empty() &&
-                 !site.graph->stream(site.graph->node(site.id).inputs[0]).block.isNumber();
-        };
-        if (const auto* scan = std::get_if<Scan>(&block)) {
-          const LevelView& level = inputs.at(scan->tensor).levels[static_cast<size_t>(scan->level)];
-          if (level.format == LevelFormat::compressed) return std::make_unique<HbmScanNode>(std::move(site), level);
-        } else if (const auto* array = std::get_if<Array>(&block)) {
-          if (site.graph->tensor(array->tensor)->block.empty())
-            return std::make_unique<HbmArrayNode>(std::move(site), inputs.at(array->tensor).values);
-        } else if (const auto* level = std::get_if<WriteLevel>(&block)) {
-          return std::make_unique<HbmWriteLevelNode>(
-              std::move(site), &results.at(level->tensor).levels[static_cast<size_t>(level->level)]);
-        } else if (const auto* values = std::get_if<WriteValues>(&block)) {
-          if (!isBlocked())
-            return std::make_unique<HbmWriteValuesNode>(std::move(site), &results.at(values->tensor).values);
-        }
-        return nullptr;
-      };
+  return [&inputs](const Block& block, const RunNode<Timed>::Site& site,
+                   Storages& results) -> std::unique_ptr<RunNode<Timed>> {
+    const auto isBlocked = [&] {
+      return !site.graph->node(site.id).inputs.empty() &&
+             !site.graph->stream(site.graph->node(site.id).inputs[0]).block.isNumber();
+    };
+    if (const auto* scan = std::get_if<Scan>(&block)) {
+      const LevelView& level = inputs.at(scan->tensor).levels[static_cast<size_t>(scan->level)];
+      if (level.format == LevelFormat::compressed) return std::make_unique<HbmScanNode>(site, level);
+    } else if (const auto* array = std::get_if<Array>(&block)) {
+      if (site.graph->tensor(array->tensor)->block.empty())
+        return std::make_unique<HbmArrayNode>(site, inputs.at(array->tensor).values);
+    } else if (const auto* level = std::get_if<WriteLevel>(&block)) {
+      return std::make_unique<HbmWriteLevelNode>(site,
+                                                 &results.at(level->tensor).levels[static_cast<size_t>(level->level)]);
+    } else if (const auto* values = std::get_if<WriteValues>(&block)) {
+      if (!isBlocked()) return std::make_unique<HbmWriteValuesNode>(site, &results.at(values->tensor).values);
+    }
+    return nullptr;
+  };
 }
 
 Result<> runWithMemory(stream::Network<Timed>& network, const std::function<bool()>& pause) {

@@ -43,7 +43,7 @@ Machine::Machine(const Graph& graph, const Inputs& inputs, const HwConfig& confi
     const auto given = config_.fifoDepths.find(graph.stream(stream).name);
     return static_cast<size_t>(given == config_.fifoDepths.end() ? config_.fifoDepth : given->second);
   };
-  const auto factory = [&](const Block& block, HwNode::Site& site, Storages& results) {
+  const auto factory = [&](const Block& block, const HwNode::Site& site, Storages& results) {
     return make(block, site, inputs, results);
   };
   network_ = std::make_unique<Network<Hw>>(graph, inputs, Hw::Setup{&now, depth}, factory);
@@ -113,26 +113,27 @@ WritePort Machine::writePort(const std::string& tensor, int64_t elementBytes) {
   return {addArray(tensor, 0, elementBytes), &dram_, config_.port};
 }
 
-std::unique_ptr<HwNode> Machine::makeScan(const Scan& scan, HwNode::Site& site, const Inputs& inputs) {
+std::unique_ptr<HwNode> Machine::makeScan(const Scan& scan, const HwNode::Site& site, const Inputs& inputs) {
   const LevelView& level = inputs.at(scan.tensor).levels[static_cast<size_t>(scan.level)];
   if (level.format == LevelFormat::dense) return nullptr;
   const std::string name = fmt::format("{}.{}.", scan.tensor, scan.level);
-  return std::make_unique<HwScanNode>(std::move(site), level, readPort(name + "pos"), readPort(name + "crd"),
+  return std::make_unique<HwScanNode>(site, level, readPort(name + "pos"), readPort(name + "crd"),
                                       config_.port.lookahead);
 }
 
-std::unique_ptr<HwNode> Machine::make(const Block& block, HwNode::Site& site, const Inputs& inputs, Storages& results) {
+std::unique_ptr<HwNode> Machine::make(const Block& block, const HwNode::Site& site, const Inputs& inputs,
+                                      Storages& results) {
   if (const auto* scan = std::get_if<Scan>(&block)) return makeScan(*scan, site, inputs);
-  if (std::holds_alternative<Broadcast>(block)) return std::make_unique<HwBroadcastNode>(std::move(site));
+  if (std::holds_alternative<Broadcast>(block)) return std::make_unique<HwBroadcastNode>(site);
   if (const auto* array = std::get_if<Array>(&block))
-    return std::make_unique<HwArrayNode>(std::move(site), inputs.at(array->tensor).values,
-                                         readPort(array->tensor + ".values"), config_.port.outstanding);
+    return std::make_unique<HwArrayNode>(site, inputs.at(array->tensor).values, readPort(array->tensor + ".values"),
+                                         config_.port.outstanding);
   if (const auto* level = std::get_if<WriteLevel>(&block))
-    return std::make_unique<HwWriteNode>(
-        std::move(site), &results.at(level->tensor).levels[static_cast<size_t>(level->level)], nullptr,
-        writePort(level->tensor, config_.size.coordinate), writePort(level->tensor, config_.size.position));
+    return std::make_unique<HwWriteNode>(site, &results.at(level->tensor).levels[static_cast<size_t>(level->level)],
+                                         nullptr, writePort(level->tensor, config_.size.coordinate),
+                                         writePort(level->tensor, config_.size.position));
   if (const auto* values = std::get_if<WriteValues>(&block))
-    return std::make_unique<HwWriteNode>(std::move(site), nullptr, &results.at(values->tensor).values,
+    return std::make_unique<HwWriteNode>(site, nullptr, &results.at(values->tensor).values,
                                          writePort(values->tensor, config_.size.value),
                                          writePort(values->tensor, config_.size.value));
   return nullptr;

@@ -23,9 +23,9 @@ class Machine {
   void addArrays(const stream::Graph& graph, const stream::Inputs& inputs);
   void makeSmallOnesResident(const stream::Graph& graph);
   void setUp(stream::RunNode<Hw>& node, const stream::Block& block);
-  std::unique_ptr<HwNode> make(const stream::Block& block, HwNode::Site& site, const stream::Inputs& inputs,
+  std::unique_ptr<HwNode> make(const stream::Block& block, const HwNode::Site& site, const stream::Inputs& inputs,
                                stream::Storages& results);
-  std::unique_ptr<HwNode> makeScan(const stream::Scan& scan, HwNode::Site& site, const stream::Inputs& inputs);
+  std::unique_ptr<HwNode> makeScan(const stream::Scan& scan, const HwNode::Site& site, const stream::Inputs& inputs);
   ReadPort readPort(const std::string& key);
   WritePort writePort(const std::string& tensor, int64_t elementBytes);
 

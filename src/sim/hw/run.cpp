@@ -30,7 +30,7 @@ class NodeSet {
   bool empty() const {
     return std::ranges::all_of(words_, [](uint64_t word) { return word == 0; });
   }
-  void swap(NodeSet& other) { words_.swap(other.words_); }
+  void swap(NodeSet& other) noexcept { words_.swap(other.words_); }
   /// Calls `f` for each node and leaves the set empty.
   template <class F>
   void drain(F f) {

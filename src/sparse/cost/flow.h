@@ -20,7 +20,7 @@ class FiberSizes {
   };
 
   void add(double size, double fibers) {
-    const size_t b = size < 16 ? static_cast<size_t>(size + 0.5) : static_cast<size_t>(4 * std::log2(size));
+    const size_t b = size < 16 ? static_cast<size_t>(std::lround(size)) : static_cast<size_t>(4 * std::log2(size));
     if (b >= buckets_.size()) buckets_.resize(b + 1);
     buckets_[b].fibers += fibers;
     buckets_[b].elements += size * fibers;

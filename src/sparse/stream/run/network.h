@@ -14,7 +14,7 @@ class Network {
   using Channel = typename P::Channel;
   using Made = std::unique_ptr<RunNode<P>>;
   /// Makes nodes of its own for some blocks; nothing for the others.
-  using Factory = std::function<Made(const Block&, typename RunNode<P>::Site&, Storages& results)>;
+  using Factory = std::function<Made(const Block&, const typename RunNode<P>::Site&, Storages& results)>;
 
   using Setup = typename P::Setup;
 

@@ -85,6 +85,7 @@ class BlockAluNode final : public RunNode<P> {
 
   void step() override {
     std::vector<std::unique_ptr<In>> ins;
+    ins.reserve(shapes_.size());
     for (size_t i = 0; i < shapes_.size(); ++i) ins.push_back(std::make_unique<In>(this->input(i)));
     typename P::Out out(this->output(0));
     P clock = this->clock_;

@@ -16,6 +16,7 @@ class BroadcastNode final : public RunNode<P> {
   void step() override {
     typename P::In in(this->input(0));
     std::vector<std::unique_ptr<Out>> outs;
+    outs.reserve(this->site().outputs.size());
     for (size_t i = 0; i < this->site().outputs.size(); ++i) outs.push_back(std::make_unique<Out>(this->output(i)));
     P clock = this->clock_;
     const auto isFull = [](const auto& out) { return out->full(); };

@@ -17,6 +17,7 @@ class ForkNode final : public RunNode<P> {
   void step() override {
     In in(this->input(0));
     std::vector<std::unique_ptr<Out>> lanes;
+    lanes.reserve(this->site().outputs.size());
     for (size_t i = 0; i < this->site().outputs.size(); ++i) lanes.push_back(std::make_unique<Out>(this->output(i)));
     P clock = this->clock_;
     const auto isFull = [](const auto& lane) { return lane->full(); };

@@ -97,6 +97,8 @@ class JoinerNode final : public RunNode<P> {
     const size_t count = this->site().inputs.size() / 2;
     std::vector<std::unique_ptr<In>> ins;
     std::vector<std::unique_ptr<Out>> outs;
+    ins.reserve(2 * count);
+    outs.reserve(count + 1);
     for (size_t i = 0; i < 2 * count; ++i) ins.push_back(std::make_unique<In>(this->input(i)));
     for (size_t i = 0; i < count + 1; ++i) outs.push_back(std::make_unique<Out>(this->output(i)));
     P clock = this->clock_;
