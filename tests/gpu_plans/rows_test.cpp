@@ -38,27 +38,6 @@ TEST(GpuRows, SeveralShortRowsShareAWarp) {
   EXPECT_EQ(plansOf(layerNorm("bf16", "5", "256")), "reduce: registers, 8 threads x 4, 4 x 8 lanes, 28 blocks\n");
 }
 
-TEST(GpuRows, BlocksGoFromOddRowToOddRow) {
-  CompileOptions many{.hints = {{"M", 1 << 16}}};
-  EXPECT_EQ(plansOf(layerNorm("bf16", "M", "4095"), {{"M", 3}}, many),
-            "reduce: registers, 96 threads, 6 x 8 lanes across rows, 10 blocks, 1320 in all from row to row\n");
-  many.gpu.emplace();
-  many.gpu->multiprocessors = 1;
-  EXPECT_EQ(plansOf(layerNorm("bf16", "M", "1027"), {{"M", 100}}, many),
-            "reduce: registers, 32 threads, 5 x 8 lanes across rows, 32 blocks, 32 in all from row to row\n");
-  EXPECT_EQ(plansOf(layerNorm("bf16", "M", "257"), {{"M", 333}}, many),
-            "reduce: registers, 8 threads x 16, 5 x 8 lanes across rows, 8 blocks, 8 in all from row to row\n");
-  plansOf(layerNorm("bf16", "M", "4095"), {{"M", 33}}, many);
-  plansOf(layerNorm("f32", "M", "131"), {{"M", 777}}, many);
-  plansOf(layerNorm("bf16", "M", "257"), {{"M", 0}}, many);
-  plansOf(R"(graph @g(%x: bf16[4, M, 1023], %w: bf16[1023], %r: bf16[4, M, 1023]) {
-    %0 = add %x, %r : bf16[4, M, 1023]
-    %1 = norm %0, %w {kind = rms, axes = 1, eps = 1e-05, affine = true} : bf16[4, M, 1023]
-    return %0, %1
-  })",
-          {{"M", 21}}, many);
-}
-
 TEST(GpuRows, FoldsOfShortRowsAreTakenManyAtOnce) {
   const CompileOptions many{.hints = {{"M", 1 << 24}}};
   EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "M", "2"), {{"M", 1500}}, many),

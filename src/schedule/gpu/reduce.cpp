@@ -21,7 +21,6 @@ std::string FoldAxes::Plan::str() const {
   out += fmt::format(", {} x {} lanes{}", vectors, lanes, straddles ? " across rows" : "");
   if (keep) out += ", values kept";
   if (resident) out += fmt::format(", {} blocks", resident);
-  if (steady) return out + fmt::format(", {} in all from row to row", blocks);
   if (blocks) return out + fmt::format(", {} in all, then {}", blocks, parts[0].str());
   return piece ? out + fmt::format(", pieces of {}, then {}", piece, parts[0].str()) : out;
 }
@@ -146,7 +145,7 @@ Scheduled FoldAxes::lower(const Graph& graph, const Region& region, const Plan& 
                                                : Pointwise{}.lower(graph, parts[s], *plan.last, kernelName, memory));
     return joined(std::move(launches), std::string(name), plan.str());
   }
-  if (!region.across.empty()) return lowerBothWays(graph, region, plan, kernelName, memory);
+  if (plan.blocks) return lowerBothWays(graph, region, plan, kernelName, memory);
   if (plan.piece) return lowerTwoStages(graph, region, plan, kernelName, memory);
   Lowering l(graph, region, kernelName, std::move(memory));
   const FoldDomain domain = foldDomain(l);

@@ -39,7 +39,6 @@ struct FoldAxes {
     int64_t piece = 0;        // elements of a fold in one of its pieces, if it goes in two launches
     bool apart = false;       // every sweep goes by itself
     int blocks = 0;           // that go from row to row and carry folds across; 0: a block takes its rows once
-    bool steady = false;      // they carry nothing, but keep a copy of what rows share that lies as the rows do
     std::vector<Plan> parts;  // of the second launch; of each sweep that folds
     std::optional<Pointwise::Plan> last;  // apart: of the sweep that stores
     std::string str() const;
@@ -53,9 +52,6 @@ struct FoldAxes {
 
 /// Inputs in memory that more than one sweep reads.
 std::vector<ValueId> readAgain(const Lowering& l, const Phases& phases);
-
-/// Inputs that all rows share, an element of theirs for each of a row's.
-std::vector<ValueId> sharedByRows(const Lowering& l, const FoldDomain& domain);
 
 void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan);
 /// The rows of a region with folds across, and what was carried for them: piece by piece, as lowerColumnFinish wants

@@ -4,7 +4,6 @@
 
 #include "fusion/cost.h"
 #include "schedule/gpu/reduce.h"
-#include "schedule/gpu/rows.h"
 #include "schedule/gpu/stages.h"
 
 /// How the GPU's folds are shared out. The numbers come from kernels measured on an H200: registers and what is in
@@ -19,15 +18,13 @@ constexpr double kStraddle = 8;  // and for the borders of rows that begin anywh
 constexpr int kUsual = 64;       // registers that kernels of this sort are given
 constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
-constexpr double kFewRows = 8;              // that one thread takes
-constexpr int kAlone = 128;                 // threads of a block in which each is alone with its columns
-constexpr double kStreamed = 1024;          // vectors of a row that is better read in rounds than held
-constexpr double kSteadyBytes = 24 << 10;   // of shared memory in which a block keeps what rows share
-constexpr double kSharedBytes = 200 << 10;  // of a multiprocessor
-constexpr int kMaxBatch = 8;                // rows that a thread takes at once
-constexpr double kInFlight = 128;           // bytes that a thread has in flight then
-constexpr double kWaves = 8;                // blocks a multiprocessor that are to be left
-constexpr double kLongFold = 32768;         // elements worth a piece of their own
+constexpr double kFewRows = 8;       // that one thread takes
+constexpr int kAlone = 128;          // threads of a block in which each is alone with its columns
+constexpr double kStreamed = 1024;   // vectors of a row that is better read in rounds than held
+constexpr int kMaxBatch = 8;         // rows that a thread takes at once
+constexpr double kInFlight = 128;    // bytes that a thread has in flight then
+constexpr double kWaves = 8;         // blocks a multiprocessor that are to be left
+constexpr double kLongFold = 32768;  // elements worth a piece of their own
 
 int roundUp(double n, int unit) { return static_cast<int>(std::ceil(n / unit)) * unit; }
 int powerUp(double n, int most) {
@@ -123,7 +120,6 @@ class Planner {
     const bool cached = plan.form == FoldAxes::Form::sweeps && !streamed;
     plan.resident = cached ? std::min(2, 1024 / plan.threads) : residentOf(plan, used);
     if (plan.form == FoldAxes::Form::registers) plan.batch = batchOf(plan);
-    if (plan.form == FoldAxes::Form::registers && plan.straddles) goSteadily(plan, used - kWeight * each.weights);
     blocks_ = kept_ / plan.rows;
     return plan;
   }
@@ -224,24 +220,6 @@ class Planner {
     return plain && phases.sweeps[0].pairs.empty() && plan.lanes * 2 < most_ &&
            domain_.groups.back().extent.constant() && domain_.keptGroups.size() == 1 &&
            domain_.foldedGroups.size() == 1 && plan.threads == kWarp;
-  }
-
-  /// Lets blocks go from row to row where that pays: operands that rows share would be read element by element.
-  void goSteadily(FoldAxes::Plan& given, double used) const {
-    FoldAxes::Plan plan = given;
-    if (plan.rows % plan.lanes != 0 && plan.threads == kWarp) plan.rows = 1;
-    if (plan.rows != 1 && plan.rows % plan.lanes != 0) return;
-    double bytes = 0;
-    for (ValueId v : sharedByRows(l_, domain_))
-      bytes += static_cast<double>(steadyCopies(plan) * steadyLength(plan) * byteWidth(l_.graph.type(v).dtype));
-    if (bytes == 0 || bytes > kSteadyBytes) return;
-    const int resident = std::min(residentOf(plan, used), static_cast<int>(kSharedBytes / bytes));
-    const int blocks = gpu_.multiprocessors * resident / plan.lanes * plan.lanes;
-    if (kept_ / plan.rows < 3.0 * blocks) return;
-    plan.steady = true;
-    plan.blocks = blocks;
-    plan.resident = resident;
-    given = plan;
   }
 
   /// How many rows a thread takes at once where nothing but folds is wanted: so many that it has enough in flight, and

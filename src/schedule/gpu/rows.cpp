@@ -108,10 +108,7 @@ Rows::Chunk Rows::chunk(ExprId from, bool low, bool high) {
   const int64_t unit = plan_.lanes > 1;
   Chunk out{{{}, plan_.lanes, {}, {}}, {from, unit, plan_.lanes, {}}};
   Index inRow = out.position;
-  if (plan_.straddles) {
-    inRow = {w_.let("at", w_.sub(from, shift_)), unit, 1, {}};
-    fromOf_[inRow.base.index] = from;
-  }
+  if (plan_.straddles) inRow = {w_.let("at", w_.sub(from, shift_)), unit, 1, {}};
   if (low || high) {
     const ExprId lanes = m.expr(inRow);
     ExprId inside;
@@ -268,12 +265,6 @@ void Rows::finish(const Sweep& sweep, SweepFolds& folds, const std::vector<Found
 void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
   const Phases phases = planPhases(l.graph, l.region, plan.keep, plan.form == FoldAxes::Form::sweeps);
   if (plan.resident) l.w.setResidentBlocks(plan.resident);
-  if (plan.steady) {
-    const Dim slack = rowSlack(domain, plan) + domain.foldedCount * Dim(int64_t{2} * plan.blocks * plan.rows);
-    overGrid(l, plan.blocks, plan.threads * plan.rows, slack,
-             [&](ExprId b, ExprId t) { Rows(l, domain, plan, phases).runSteady(b, t); });
-    return;
-  }
   overGrid(l, Dim::ceilDiv(rowsOf(domain), int64_t{plan.rows} * plan.batch), plan.threads * plan.rows,
            rowSlack(domain, plan), [&](ExprId b, ExprId t) {
              if (plan.batch > 1)

@@ -7,8 +7,8 @@
 namespace tokamak::schedule::gpu {
 
 /// One thread's part of the rows of a region. rows.cpp takes a row through its sweeps, rows_batch.cpp
-/// several at once, rows_steady.cpp one after another, row_pieces.cpp cuts rows into pieces, rows_across.cpp goes from
-/// row to row and carries folds of the columns along.
+/// several at once, row_pieces.cpp cuts rows into pieces, rows_across.cpp goes from row to row and carries folds of the
+/// columns along.
 class Rows {
  public:
   Rows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases);
@@ -19,9 +19,6 @@ class Rows {
   /// loads of all of them are in flight together, and threads join once.
   static void runBatch(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases,
                        ExprId b, ExprId t);
-  /// Every row whose turn is with block b of `plan.blocks`. Rows begin anywhere, but those of a thread all at the same
-  /// distance from a border of memory: what rows share is copied once, moved by so much.
-  void runSteady(ExprId b, ExprId t);
   /// Stage one of two: folds a piece of a row and stores what was found in it.
   void runPiece(ExprId b, ExprId t, const Pieces& pieces, const std::vector<PartialBuffers>& partial);
   /// Stage two: folds what was found in the pieces of a row.
@@ -43,7 +40,6 @@ class Rows {
   void placeThread(ExprId t);
   void placeRow(ExprId first);
   void holdLoads();
-  void shareInputs();
   Chunk chunk(ExprId from, bool low, bool high);
   At keptPlace();
 
@@ -73,15 +69,11 @@ class Rows {
   bool rowsFirst_ = true;    // a row lies in one piece
   ExprId thread_, lane_, slot_, row_, rowHere_, own_, start_, border_, shift_;
   std::vector<Chunk> chunks_;
-  std::unordered_map<uint32_t, ExprId> fromOf_;  // where a vector begins, from the border on; by its place in the row
   std::vector<std::vector<kernel::VarId>> carried_;  // a fold across each, a vector each
   std::unordered_map<uint32_t, std::vector<std::pair<std::vector<Index>, ExprId>>> kept_;
 };
 
 Dim rowsOf(const FoldDomain& domain);
-/// How many copies of what rows share a steady block holds, and elements of each.
-int64_t steadyCopies(const FoldAxes::Plan& plan);
-int64_t steadyLength(const FoldAxes::Plan& plan);
 /// How far index arithmetic goes beyond the buffers.
 Dim rowSlack(const FoldDomain& domain, const FoldAxes::Plan& plan);
 
