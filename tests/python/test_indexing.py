@@ -51,6 +51,18 @@ def test_gradients() -> None:
     compare({k: WRITES[k] for k in few}, [numbers(4, 4, 5), numbers(4, 4, 5, seed=1), positions(2, 3)], grad=True)
 
 
+def test_one_element_of_every_row_is_a_choice() -> None:
+    from tokamak.backend import recording
+
+    x, i, y = numbers(4, 5), positions(4, 1), numbers(4, 3, seed=1)
+    function = lambda x, i, y: (x.scatter(1, i, y), x.scatter(1, i, 2.5).exp(), x.scatter(0, i[:1, :1], y))  # noqa: E731
+    compare(function, [x, i, y])
+    with recording() as graphs:
+        torch.compile(lambda x, i: x.scatter(1, i, 1.0).exp(), backend="tokamak")(x, i)
+    names = [k["name"] for g in graphs for s in g.json()["segments"] for k in s["kernels"]]
+    assert not any("scatter" in name for name in names), names
+
+
 def test_gradients_of_scatter() -> None:
     table = {"set": lambda x, y, i: x.scatter(0, i, y), "add": lambda x, y, i: x.scatter_add(1, i, y)}
     compare(table, [numbers(4, 5), numbers(4, 5, seed=1), positions(4, 5)], grad=True)

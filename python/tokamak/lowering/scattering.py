@@ -61,9 +61,19 @@ def scattered(c: Context, kind: str, x: Value, dim: int, index: Value, source: V
     if source.shape != index.shape:
         source = c.b.slice(source, [0] * source.rank, index.shape)
     axis = axis_of(x, dim)
-    out = c.b.reshape(combine(c, kind, x, index, source, axis), shape)
+    if kind == "set" and index.shape == (*x.shape[:axis], 1, *x.shape[axis + 1 :]):
+        out = placed(c, x, index, source, axis)
+    else:
+        out = combine(c, kind, x, index, source, axis)
     c.require_index(index, x.shape[axis])
-    return out
+    return c.b.reshape(out, shape)
+
+
+def placed(c: Context, x: Value, index: Value, source: Value, axis: int) -> Value:
+    """One element of every row along an axis replaced: a choice element by element, which fuses with what is around it."""
+    places = c.b.iota(index.dtype, x.shape, axis)
+    here = c.b.binary("eq", places, c.b.broadcast_to(index, x.shape))
+    return c.b.select(here, c.b.broadcast_to(source, x.shape), x)
 
 
 KINDS = {"add": "add", "multiply": "mul"}

@@ -238,10 +238,10 @@ class Planner {
   double piecesOf() const {
     const double blocks = std::max(1.0, blocks_), most = std::ceil(kept_ * folded_ / blocks / kLongFold);
     double best = 1, reached = 0;
-    for (double pieces = 2; pieces <= most && blocks * (pieces - 1) < 8.0 * gpu_.multiprocessors; ++pieces) {
+    for (double pieces = 2; pieces <= most && blocks * (pieces - 1) < 4.0 * gpu_.multiprocessors; ++pieces) {
       const double each = blocks * pieces / gpu_.multiprocessors;
-      // Below three blocks a multiprocessor too little is in flight; more of them than four are no gain in themselves.
-      const double even = each / std::ceil(each) * std::min(1.0, each / 3.5) - 0.004 * std::max(0.0, each - 4);
+      // Below three blocks a multiprocessor too little is in flight; more than four or five leave more to be finished.
+      const double even = each / std::ceil(each) * std::min(1.0, each / 3.5);
       if (even > reached) reached = even, best = pieces;
     }
     return best;
