@@ -70,7 +70,7 @@ def scattered(c: Context, kind: str, x: Value, dim: int, index: Value, source: V
 
 
 def placed(c: Context, x: Value, index: Value, source: Value, axis: int) -> Value:
-    """One element of every row along an axis replaced: a choice element by element, which fuses with what is around it."""
+    """One element of every row along an axis replaced: a choice at every place, which fuses with its neighbours."""
     places = c.b.iota(index.dtype, x.shape, axis)
     here = c.b.binary("eq", places, c.b.broadcast_to(index, x.shape))
     return c.b.select(here, c.b.broadcast_to(source, x.shape), x)
