@@ -179,12 +179,34 @@ def exhaustive(study: Study) -> dict:
     models["attention"] = attention(study, 128, 4, 16, 2)
     models["autoencoder"] = study.model("autoencoder"), ["--random", 0, "--dims", "B=128,D=784,H=256"]
     models["chain"] = study.model("chain"), [*cora, "--dims", "H=16,C=7"]
+    models |= kernels(study)
     out = {}
     for name, (program, arguments) in models.items():
         quick = study.sweep(f"{name} search", program, *arguments)
         whole = study.sweep(f"{name} exhaustive", program, *arguments, "--exhaustive")
         out[name] = {"search": quick, "exhaustive": whole}
     return out
+
+
+def kernels(study: Study) -> dict:
+    """Single products and norms on Cora: the adjacency, squared where two operands are wanted."""
+    data = study.folder / "data" / "kernels"
+    data.mkdir(parents=True, exist_ok=True)
+    adjacency = (study.graph("cora") / "A.npz").read_bytes()
+    for name in ["A", "B"]:
+        (data / f"{name}.npz").write_bytes(adjacency)
+    only = study.folder / "data" / "kernel"
+    only.mkdir(parents=True, exist_ok=True)
+    (only / "A.npz").write_bytes(adjacency)
+    mask = study.folder / "data" / "bigbird_128_16"
+    return {
+        "spmm": (study.model("spmm"), ["--data", data]),
+        "spmm_orders": (study.model("spmm_orders"), ["--data", data]),
+        "sddmm": (study.model("sddmm"), ["--data", only, "--random", 0, "--dims", "K=64"]),
+        "softmax": (study.model("softmax"), ["--data", only]),
+        "layer_norm": (study.model("layer_norm"), ["--data", only, "--random", 0]),
+        "block_attention": (study.model("block_attention"), ["--data", mask, "--random", 0, "--dims", "E=64"]),
+    }
 
 
 def schedule_file(study: Study, name: str, text: str) -> Path:

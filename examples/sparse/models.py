@@ -23,6 +23,7 @@ class Example:
     inputs: tuple
     formats: dict[str, str] = dataclasses.field(default_factory=dict)
     eager_is_dense: bool = False  # torch has the model's ops for dense tensors alone
+    schedules: dict[str, str] = dataclasses.field(default_factory=dict)  # of its own, by name
 
     @torch.no_grad()
     def eager(self) -> torch.Tensor | tuple[torch.Tensor, ...]:
@@ -112,8 +113,8 @@ class Autoencoder(nn.Module):
         return Z, self.decoder(Z)
 
 
-class BlockAttention(nn.Module):
-    """Attention over the pairs of tokens that a mask keeps."""
+class MaskedAttention(nn.Module):
+    """Attention over the pairs of tokens that a mask keeps, in one head or in several."""
 
     def forward(self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, M: torch.Tensor) -> torch.Tensor:
         return F.scaled_dot_product_attention(Q, K, V, attn_mask=M, scale=0.125)
@@ -155,13 +156,28 @@ def autoencoder() -> Example:
 
 
 def attention() -> Example:
+    mask = (torch.rand(16, 16) < 0.3) | torch.eye(16, dtype=torch.bool)
+    return Example(MaskedAttention(), (*(torch.randn(4, 16, 8) for _ in range(3)), mask), {"M": "csr"})
+
+
+def block_attention() -> Example:
     blocks = torch.kron((torch.rand(4, 4) < 0.4) | torch.eye(4, dtype=torch.bool), torch.ones(4, 4)).bool()
-    return Example(BlockAttention(), (*(torch.randn(16, 8) for _ in range(3)), blocks), {"M": "bcsr(4, 4)"})
+    return Example(MaskedAttention(), (*(torch.randn(16, 8) for _ in range(3)), blocks), {"M": "bcsr(4, 4)"})
 
 
-def decoder() -> Example:
+def decoder(mask_format: str) -> Example:
+    """The mask by blocks as gpt3.ein has it, or pair by pair as bigbird.ein has it."""
     model = DecoderBlock(width=16, heads=4, hidden=32).eval()
-    return Example(model, (torch.randn(16, 16), bigbird_mask(16, block=4)), {"M": "bcsr(4, 4)"})
+    return Example(model, (torch.randn(16, 16), bigbird_mask(16, block=4)), {"M": mask_format})
+
+
+def product_in_all_orders() -> Example:
+    """Where an order contradicts the storage of an operand, a permuted copy of it is read."""
+    orders = {"inner": "i, k, j", "inner_t": "k, i, j", "rows": "i, j, k", "columns": "k, j, i", "outer": "j, i, k"}
+    orders["outer_t"] = "j, k, i"
+    schedules = {name: f"schedule {name} {{ fuse {{out}} {{ order {order} }} }}" for name, order in orders.items()}
+    formats = {"operands_0": "dcsr", "operands_1": "dcsr", "output": "dcsr"}
+    return Example(Function(lambda A, B: A @ B), (scattered(9, 7), scattered(7, 8)), formats, schedules=schedules)
 
 
 def csf(*shape: int) -> tuple[torch.Tensor, dict[str, str]]:
@@ -173,9 +189,12 @@ MODELS: dict[str, Callable[[], Example]] = {
     "graphsage": lambda: Example(GraphSAGE(12, 6, 4), (graph(), torch.randn(20, 12))),
     "graph_attention": lambda: Example(GraphAttention(12, 6), (graph(), torch.randn(20, 12))),
     "autoencoder": autoencoder,
-    "block_attention": attention,
-    "gpt3": decoder,
+    "attention": attention,
+    "block_attention": block_attention,
+    "gpt3": lambda: decoder("bcsr(4, 4)"),
+    "bigbird": lambda: decoder("csr"),
     "spmv": lambda: Example(Function(lambda A, x: A @ x), (graph(), torch.randn(20))),
+    "spmm_orders": product_in_all_orders,
     "spmm": lambda: Example(Function(lambda A, B: A @ B), (graph(), graph()), {"output": "csr"}),
     "sddmm": lambda: Example(
         Function(lambda A, B, C: A * (B @ C.t())), (graph(), torch.randn(20, 5), torch.randn(20, 5)), {"output": "csr"}

@@ -42,6 +42,16 @@ def test_model(name: str, schedule: str) -> None:
     assert (FOLDER / f"{name}.ein").exists()
 
 
+@pytest.mark.parametrize("order", ["inner", "inner_t", "rows", "columns", "outer", "outer_t"])
+def test_products_in_all_orders(order: str) -> None:
+    torch.manual_seed(1)
+    example = MODELS["spmm_orders"]()
+    fast = sparse.compile(example.model, *example.inputs, formats=example.formats, schedule=example.schedules[order])
+    torch.testing.assert_close(dense(fast(*example.inputs)), example.eager())
+    wanted = example.schedules[order].split("order ")[1].split(" }")[0]
+    assert fast.estimate()["regions"][0]["order"] == wanted.split(", ")
+
+
 def test_attention_computes_scores_where_the_mask_stores_alone() -> None:
     example = MODELS["gpt3"]()
     program = sparse.compile(example.model, *example.inputs, formats=example.formats).program
