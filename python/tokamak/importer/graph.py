@@ -27,6 +27,7 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 from tokamak import _ext
 from tokamak.lowering import registry
 
+from .attention import ATTENTION, left_to_aten
 from .calls import FAST
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .levels import bytes_of, late_levels
@@ -133,6 +134,8 @@ class Importer:
             return "there is no lowering for it"
         if self.device.type == "cuda" and node.target in VENDORS:
             return f"{VENDORS[node.target]} serves it, through ATen"
+        if node.target is ATTENTION and (reason := left_to_aten(node)):
+            return reason
         return self.banned.get(node)
 
     def new_slot(self) -> int:

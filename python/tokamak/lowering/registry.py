@@ -25,7 +25,7 @@ from tokamak.importer.tensors import DTYPES
 
 FAMILIES = (
     "pointwise", "formulas", "activations", "fills", "reductions", "scans", "norms", "random", "shapes",
-    "indexing", "scattering", "windows", "convolution", "products",
+    "indexing", "scattering", "windows", "convolution", "products", "attention",
 )  # fmt: skip
 
 __all__ = ["Context", "Extent", "Lowering", "Unsupported", "Value", "dtype_name", "find", "lowers", "table"]
