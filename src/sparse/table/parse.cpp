@@ -174,7 +174,10 @@ class TableParser {
   }
 
   static bool parameters(Cell& c, const std::vector<std::string>& words, size_t& at) {
-    const auto next = [&](auto& to) { return at < words.size() && number(words[at++], to); };
+    const auto next = [&](auto& to) {
+      if (at >= words.size()) return false;
+      return number(words[at++], to);
+    };
     const auto named = [&](auto& to) {
       const auto found = at < words.size() ? fromName<std::decay_t<decltype(to)>>(words[at++]) : std::nullopt;
       if (found) to = *found;

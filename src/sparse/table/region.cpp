@@ -17,9 +17,12 @@ class Inliner {
       : from_(from), to_(region.program), statementOf_(from.tensors().size(), -1) {
     to_.dims() = from.dims();
     for (const size_t s : members) statementOf_[from.statements()[s].tensor.index] = static_cast<int64_t>(s);
-    const std::vector<bool> needed = neededOutside(from, members);
+  }
+
+  void run(const std::vector<size_t>& members) {
+    const std::vector<bool> needed = neededOutside(from_, members);
     for (size_t m = 0; m < members.size(); ++m)
-      if (needed[m]) output(from.statements()[members[m]]);
+      if (needed[m]) output(from_.statements()[members[m]]);
   }
 
  private:
@@ -213,7 +216,7 @@ std::vector<bool> neededOutside(const Program& program, const std::vector<size_t
 
 Region fuseRegion(const Program& program, const std::vector<size_t>& statements) {
   Region out{statements, {}, {}};
-  Inliner(program, statements, out);
+  Inliner(program, statements, out).run(statements);
   return out;
 }
 
