@@ -28,17 +28,16 @@ constexpr float erfTable[6][16] = {
 
 constexpr double erfSpacing = 17.0 / 64.0;
 
-/// erf of |x| <= 3.96 by one table look-up within registers for each power.
+/// By one table look-up within registers for each power. At the bound p a rounds to one, which is therefore the result
+/// from there on: casts to integers rely on it.
 Expr erfByTable(Expr x) {
   constexpr double big = 0x1.8p23;
-  Expr whole = abs(x);
-  Expr a = atMost(whole, 3.96);
+  Expr a = atMost(abs(x), 3.94);
   Expr sum = fma(a, 1.0 / erfSpacing, big);
   Expr t = fma(sum - big, -erfSpacing, a);
   Expr p = hardwareLookUp(erfTable[5], asInteger(sum));
   for (int power = 4; power >= 0; --power) p = fma(p, t, hardwareLookUp(erfTable[power], asInteger(sum)));
-  // From here on erf rounds to one, which casts to integers rely on.
-  return copySign(select(like(whole, 3.92) < whole, 1.0, atMost(p * a, 1.0)), x);
+  return copySign(atMost(p * a, 1.0), x);
 }
 
 /// erf by two polynomials.
