@@ -149,6 +149,18 @@ def test_dropout_at_its_limits() -> None:
     assert dropped(0.5, (0, 9))[0].shape == (0, 9)
 
 
+def test_small_dropout_draws_what_eager_draws() -> None:
+    def both(x: torch.Tensor) -> torch.Tensor:
+        return F.dropout(x.tanh(), 0.5) * 2
+
+    torch._dynamo.reset()
+    x, results = numbers(8, 3, 3), []
+    for function in (both, torch.compile(both, backend="tokamak", dynamic=False)):
+        torch.manual_seed(3)
+        results.append(function(x))
+    torch.testing.assert_close(results[1], results[0])
+
+
 def test_random_numbers_follow_the_seed() -> None:
     def draw() -> tuple[torch.Tensor, ...]:
         return torch.rand(64, 64), torch.rand(64, 64), torch.randn(64, 64), torch.randint(3, 9, (64, 64))

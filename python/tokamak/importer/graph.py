@@ -27,7 +27,6 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 from tokamak import _ext
 from tokamak.lowering import registry
 
-from .attention import ATTENTION, left_to_aten
 from .calls import FAST
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .levels import bytes_of, late_levels
@@ -130,13 +129,11 @@ class Importer:
 
     def refused(self, node: Node) -> str | None:
         """Why ATen runs this node whatever its operands are."""
-        if registry.find(node.target) is None:
+        if (lowering := registry.find(node.target)) is None:
             return "there is no lowering for it"
         if self.device.type == "cuda" and node.target in VENDORS:
             return f"{VENDORS[node.target]} serves it, through ATen"
-        if node.target is ATTENTION and (reason := left_to_aten(node)):
-            return reason
-        return self.banned.get(node)
+        return lowering.leaves(node) or self.banned.get(node)
 
     def new_slot(self) -> int:
         self.values += 1

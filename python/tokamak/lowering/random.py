@@ -28,7 +28,18 @@ def drawn(c: Context, kind: str) -> Value:
     return rounded(c, ((u * STEPS[c.dtype]).floor() * (1 / STEPS[c.dtype])).value, c.dtype)
 
 
-@lowers(aten.native_dropout.default, needs_seed=True)
+FEW = 1024  # elements up to which a mask is drawn by torch: a call costs little there, and the numbers are eager's
+
+
+def drawn_by_torch(node: torch.fx.Node) -> str | None:
+    x, p = node.args[0].meta["val"], node.args[1]
+    static = all(isinstance(n, int) for n in x.shape)
+    if p in (0, 1) or node.args[2] is False or x.device.type != "cpu" or not static or not 0 < x.numel() <= FEW:
+        return None
+    return f"torch draws masks of at most {FEW} elements, as in eager"
+
+
+@lowers(aten.native_dropout.default, needs_seed=True, leaves=drawn_by_torch)
 def native_dropout(c: Context, x: Value, p: float, train: bool | None) -> tuple[Value, Value]:
     if train is False or p == 0:
         return x, c.b.full(True, "bool", x.shape)

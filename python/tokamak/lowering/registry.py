@@ -43,16 +43,19 @@ class Lowering:
     function: Callable
     free: bool = False  # costs nothing to make again in another segment
     needs_seed: bool = False
+    leaves: Callable[[torch.fx.Node], str | None] = lambda node: None  # why ATen is to run this node, if it is
 
 
 _table: dict[Any, Lowering] = {}
 
 
-def lowers(*targets: Any, free: bool = False, needs_seed: bool = False) -> Callable:
+def lowers(*targets: Any, **settings: Any) -> Callable:
+    """Enters a lowering of these ops; the settings are those of `Lowering`."""
+
     def register(function: Callable) -> Callable:
         for target in targets:
             assert target not in _table, f"{target} has two lowerings"
-            _table[target] = Lowering(function, free, needs_seed)
+            _table[target] = Lowering(function, **settings)
         return function
 
     return register
