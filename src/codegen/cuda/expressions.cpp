@@ -77,7 +77,7 @@ Text FunctionText::value(ExprId root) {
 }
 
 Text FunctionText::named(ExprId id) {
-  const Text text = value(id);
+  Text text = value(id);
   if (isPlain(id) || nesting_[id.index] == 0) return text;
   giveName(id, text);
   return known(id)->text;
@@ -146,7 +146,7 @@ Text FunctionText::nodeText(ExprId id) {
 
 Text FunctionText::widened(ExprId id) { return isNarrow(id) ? castTo("long long", value(id)) : value(id); }
 
-Text FunctionText::resultOf(ExprId id, Text wide) const { return isNarrow(id) ? castTo("int", wide) : wide; }
+Text FunctionText::resultOf(ExprId id, const Text& wide) const { return isNarrow(id) ? castTo("int", wide) : wide; }
 
 /// Arithmetic that provably stays within its type is plain text; 64-bit values known to fit are `int`s.
 Text FunctionText::integerBinary(ExprId id, const Bin& e) {

@@ -68,8 +68,8 @@ class FunctionText {
   Text laneOfRamp(const kernel::Ramp& e, const Text& lane);
   Text integerBinary(kernel::ExprId id, const kernel::Bin& e);
   Text quotient(kernel::ExprId id, const kernel::Bin& e);
-  Text widened(kernel::ExprId id);                    // as `long long`
-  Text resultOf(kernel::ExprId id, Text wide) const;  // a `long long` as what `id` is declared
+  Text widened(kernel::ExprId id);                           // as `long long`
+  Text resultOf(kernel::ExprId id, const Text& wide) const;  // a `long long` as what `id` is declared
   bool isNarrow(kernel::ExprId id) const { return narrow_[id.index]; }
   std::string dimText(const Dim& dim) const;
 

@@ -53,7 +53,7 @@ Text FunctionText::piecewiseLoad(ExprId id, const Load& e, int piece) {
     line(fmt::format("{}<{}>({}, {}, {});", snippets_.use("load_masked"), piece, name, from, mask));
   }
   nesting_[id.index] = 0;
-  const Text lane{name + "[l]", Level::atom};
+  Text lane{name + "[l]", Level::atom};
   if (isBool) return infix(lane, "!=", {"0", Level::atom}, Level::comparison);
   remember(id, {lane, 0, name});
   return lane;
