@@ -20,6 +20,7 @@ constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
 constexpr double kFewRows = 8;       // that one thread takes
 constexpr int kAlone = 128;          // threads of a block in which each is alone with its columns
+constexpr double kAcross = 128;      // registers of a thread that carries folds from row to row
 constexpr double kStreamed = 1024;   // vectors of a row that is better read in rounds than held
 constexpr int kMaxBatch = 8;         // rows that a thread takes at once
 constexpr double kInFlight = 128;    // bytes that a thread has in flight then
@@ -143,20 +144,28 @@ class Planner {
     return plan;
   }
 
-  /// Rows whose columns are folded on the way: few vectors a thread, for every one is carried along.
+  /// Rows whose columns are folded on the way: not many vectors a thread, for every one is carried along.
   FoldAxes::Plan across() {
     FoldAxes::Plan plan;
     plan.lanes = domain_.vectorFolded ? static_cast<int>(powerIn(domain_.groups.back().extent, most_)) : 1;
     const double vectors = std::ceil(folded_ / plan.lanes);
-    plan.threads = vectors <= kWarp ? powerUp(vectors, kWarp) : std::min(kRowThreads, roundUp(vectors, kWarp));
-    plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
-    plan.rows = std::max(1, 256 / plan.threads);
-    double carried = 0;
+    double each = registersOf(l_, plan.lanes).held;  // of a vector
     for (ValueId v : l_.region.across) {
       const auto kind = std::get<Reduce>(l_.graph.node(v).op).kind;
-      carried += plan.lanes * static_cast<double>(byteWidth(accumulatorType(kind, l_.graph.type(v).dtype))) / 4;
+      each += plan.lanes * static_cast<double>(byteWidth(accumulatorType(kind, l_.graph.type(v).dtype))) / 4;
     }
-    const double used = base_ + (registersOf(l_, plan.lanes).held + carried) * plan.vectors;
+    // Rows of 256 threads, so that two blocks fit and one loads while the other joins; or of 512, with registers
+    // enough.
+    double wanted = 1;
+    for (const int most : {512, 256}) {
+      const double enough = std::ceil(vectors / most);
+      if (enough <= 4 && base_ + each * enough <= kAcross) wanted = std::max(1.0, enough);
+    }
+    const double threads = std::ceil(vectors / wanted);
+    plan.threads = threads <= kWarp ? powerUp(threads, kWarp) : std::min(kRowThreads, roundUp(threads, kWarp));
+    plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
+    plan.rows = std::max(1, 256 / plan.threads);
+    const double used = base_ + each * plan.vectors;
     plan.resident = std::max(1, residentOf(plan, used));
     plan.blocks = gpu_.multiprocessors * plan.resident;
     FoldAxes::Plan second;
