@@ -24,6 +24,7 @@ from .importer.graph import Importer, Refusal
 from .importer.tensors import device_of
 from .options import Options
 from .padded_products import pad_products
+from .picked_logs import pick_logs
 
 log = logging.getLogger("tokamak")
 
@@ -96,6 +97,7 @@ def compile_graph(
     """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
     pad_products(module)
+    pick_logs(module)
     if weights:
         frozen = Frozen(lambda taken: compile_once(module, inputs, options, kind, taken), weights)
         compiled = frozen.compile(weights)

@@ -63,6 +63,21 @@ def test_one_element_of_every_row_is_a_choice() -> None:
     assert not any("scatter" in name for name in names), names
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_loss_reads_its_scores_once(dynamic: bool) -> None:
+    from tokamak.backend import recording
+
+    x, i = numbers(6, 33), positions(6, size=33)
+    x[1, 3], x[2, 5], x[3] = float("inf"), float("nan"), float("-inf")
+    i[4] = -100
+    loss = lambda x, i: F.cross_entropy(x, i, reduction="none")  # noqa: E731
+    compare({"loss": loss, "picked": lambda x, i: x.log_softmax(1).gather(1, i.clamp(0)[:, None])}, [x, i])
+    with recording() as graphs, torch.no_grad():
+        torch.compile(loss, backend="tokamak", dynamic=dynamic)(x, i)
+    written = [k["bytes_written"] for g in graphs for s in g.json()["segments"] for k in s["kernels"]]
+    assert all(b < x.nbytes for b in written), written
+
+
 def test_gradients_of_scatter() -> None:
     table = {"set": lambda x, y, i: x.scatter(0, i, y), "add": lambda x, y, i: x.scatter_add(1, i, y)}
     compare(table, [numbers(4, 5), numbers(4, 5, seed=1), positions(4, 5)], grad=True)

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <utility>
 
 #include "schedule/gpu/reduce.h"
 #include "schedule/gpu/sweep_folds.h"
@@ -117,16 +116,11 @@ class Columns {
     return {domainIndex(m, l_.region.domain.size(), domain_.groups, index_), plan_.lanes, columnHere_, {}};
   }
 
-  /// Of several rows side by side, whose elements follow one another in memory.
+  /// Of several rows side by side, whose elements follow one another in memory; none is left over.
   At placeTogether(IndexMath& m, ExprId row) {
     const Index here = m.add(m.mul({row, 0, 1, {}}, Dim(plan_.together)), sub_);
     index_[domain_.foldedGroups[0]] = here;
-    At at{domainIndex(m, l_.region.domain.size(), domain_.groups, index_), plan_.lanes, columnHere_, {}};
-    const auto known = domain_.foldedCount.constant();
-    if (!known || *known % plan_.together != 0) {
-      at.tail = w_.let("inside", m.below(here, domain_.foldedCount));
-      at.mask = columnHere_ ? w_.both(w_.splat(columnHere_, plan_.lanes), at.tail) : at.tail;
-    }
+    const At at{domainIndex(m, l_.region.domain.size(), domain_.groups, index_), plan_.lanes, columnHere_, {}};
     const ExprId flat = w_.add(w_.mul(row, w_.dim(width_)), column_);
     l_.e.setFlat(l_.region.domain, at.index, {flat, 1, w_.multipleOf(flat), {}});
     return at;
@@ -168,11 +162,7 @@ class Columns {
   void take(const Sweep& sweep, SweepFolds& folds, const std::vector<ExprId>& rows) {
     l_.e.scope([&] {
       std::vector<SweepFolds::Taken> vectors;
-      for (ExprId row : rows) {
-        At at = placeOf(row);
-        const ExprId counts = std::exchange(at.tail, {});
-        vectors.push_back({at, {row, 0, 1, {}}, counts});
-      }
+      for (ExprId row : rows) vectors.push_back({placeOf(row), {row, 0, 1, {}}, {}});
       if (!sweep.folds.empty()) folds.take(vectors);
       for (const auto& v : vectors)
         for (ValueId out : sweep.stores) l_.e.value(out, v.at);

@@ -226,8 +226,10 @@ class Planner {
     const auto& folds = phases.sweeps[0].folds;
     const bool plain = std::none_of(folds.begin(), folds.end(),
                                     [&](ValueId v) { return isArg(std::get<Reduce>(l_.graph.node(v).op).kind); });
-    return plain && phases.sweeps[0].pairs.empty() && plan.lanes * 2 < most_ &&
-           domain_.groups.back().extent.constant() && domain_.keptGroups.size() == 1 &&
+    // A row that is left over would put a mask on every load.
+    const auto rows = domain_.foldedCount.constant();
+    return plain && rows && *rows % (most_ / plan.lanes) == 0 && phases.sweeps[0].pairs.empty() &&
+           plan.lanes * 2 < most_ && domain_.groups.back().extent.constant() && domain_.keptGroups.size() == 1 &&
            domain_.foldedGroups.size() == 1 && plan.threads == kWarp;
   }
 
