@@ -58,6 +58,20 @@ class Simulator(Case):
         attention = sum(unfused[region] for region in ["P", "m", "Ex", "z", "O"])
         self.assertLess(fused["O"], 0.6 * attention)  # all of the attention is one region there
 
+    def test_full_fusion_wins_on_attention_whatever_the_mask_is_stored_as(self) -> None:
+        for model, sizes in [("attention", "H=2,S=48,E=16"), ("block_attention", "S=64,E=16")]:
+            levels = ["unfused", "layers", "full", "auto"]
+            cycles = {s: sum(self.regions(model, s, "--dims", sizes, "--density", "0.2").values()) for s in levels}
+            self.assertLess(cycles["full"], 0.7 * cycles["unfused"], model)
+            self.assertLessEqual(cycles["auto"], 1.05 * min(cycles.values()), model)
+
+    def test_memory_is_that_of_the_tensors_and_little_more(self) -> None:
+        sizes = ("--random", "0", "--dims", "N=200,F=60", "--density", "0.08", "--schedule", "full")
+        out = json.loads(self.ok("sim", self.GCN, *sizes, "--json"))
+        self.assertGreater(out["tokens"], 30e6)  # half a gigabyte, if streams were held
+        self.assertGreater(out["base_memory"], 0)
+        self.assertLess(out["peak_memory"] - out["base_memory"] - out["tensor_memory"], 20e6)
+
     def test_bad_input_is_refused(self) -> None:
         self.refused("T0801", "sim", self.GCN, *self.SIZES, "--profile", "fast")
         self.refused("T0801", "sim", self.GCN, *self.SIZES, "--trace", "x.json")
@@ -75,7 +89,7 @@ class Simulator(Case):
             self.assertRegex(text, r"node \d+ .* waits for room in %")
             graph = Path(folder) / "cut.stream"
             graph.write_text("stream @cut {\n  tensor @B[4] dense\n  %r = root @B\n")
-            self.assertIn("cut.stream:4:1", self.refused("T0941", "sim", graph))
+            self.assertIn("cut.stream:4:1", self.refused("T0940", "sim", graph))
             graph.write_text(
                 "stream @two {\n  tensor @B[4] dense\n  output @x[4] dense\n  %r = root @B\n"
                 "  %c, %s = scan @B 0 %r\n  %v = array @B %s\n  write_level @x 0 %c\n"

@@ -33,6 +33,32 @@ class Sparse(Case):
             values = np.load(Path(folder) / "Y.npy")
             np.testing.assert_allclose(values.sum(axis=1), np.ones(30), rtol=1e-5)
 
+    def test_inputs_are_named_one_by_one(self) -> None:
+        spmv = EXAMPLES / "sparse" / "spmv.ein"
+        with tempfile.TemporaryDirectory() as folder:
+            matrix, vector = Path(folder) / "some.mtx", Path(folder) / "other.npy"
+            matrix.write_text("%%MatrixMarket matrix coordinate real general\n2 3 2\n1 1 2\n2 3 5\n")
+            np.save(vector, np.array([1.0, 10.0, 100.0]))
+            named = ("--input", f"A={matrix}", "--input", f"x={vector}")
+            self.ok("sparse", "run", spmv, *named, "--output", folder)
+            np.testing.assert_allclose(np.load(Path(folder) / "y.npy"), [2.0, 500.0])
+            self.assertIn("cycles", self.ok("sim", spmv, *named))
+            self.ok("sparse", "run", spmv, "--input", f"A={matrix}", "--random", "0")
+            for wrong in ["A", f"B={matrix}", "=x"]:
+                self.assertIn("its inputs are A, x", self.refused("T0807", "sparse", "run", spmv, "--input", wrong))
+            self.refused("T0807", "sparse", "run", spmv, *named[:2], *named[:2])
+            self.refused("T0904", "sparse", "run", spmv, "--input", f"A={folder}/none.mtx", "--random", "0")
+
+    def test_graphs_leave_as_exchange_files_and_come_back(self) -> None:
+        for model, sizes in [("attention", "H=2,S=12,E=4"), ("softmax", "N=12,M=9"), ("layer_norm", "N=12,M=9")]:
+            with tempfile.TemporaryDirectory() as folder:
+                program = EXAMPLES / "sparse" / f"{model}.ein"
+                options = ("--schedule", "full", "--random", "1", "--dims", sizes)
+                self.ok("sparse", "compile", program, *options, "--emit", "sam", "-o", folder)
+                for graph in Path(folder).glob("*/graph.bin"):
+                    out = json.loads(self.ok("sim", graph, "--json"))
+                    self.assertTrue(out["values_checked"])
+
     def test_stages_are_written(self) -> None:
         sizes = ("--dims", "N=30,M=20")
         softmax = EXAMPLES / "sparse" / "softmax.ein"

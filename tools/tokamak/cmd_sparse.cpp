@@ -90,7 +90,8 @@ Result<Outcome> emitText(const Options& options, const std::string& text) {
 }
 
 Result<Outcome> runCompile(const Options& options) {
-  TK_TRY(const SparseProgram program, loadSparse(options.program));
+  TK_TRY(SparseProgram program, loadSparse(options.program));
+  program.schedule.exchange = options.emit == "sam";
   if (options.emit == "ein") return emitText(options, print(program.source));
   TK_TRY(const Timed timed, compileTimed(program));
   const std::vector<CompiledRegion>& regions = timed.compiled.regions;

@@ -27,6 +27,25 @@ uint64_t peakMemory() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+uint64_t memoryOf(const stream::TensorStorage& tensor) {
+  uint64_t out = tensor.values.size() * sizeof(double);
+  for (const stream::LevelStorage& level : tensor.levels)
+    out += level.pos.size() * sizeof(level.pos[0]) + level.crd.size() * sizeof(level.crd[0]);
+  return out;
+}
+uint64_t memoryOf(const sparse::Tensor& tensor) {
+  uint64_t out = tensor.values.size() * sizeof(double);
+  for (const sparse::LevelStorage& level : tensor.levels)
+    out += level.pos.size() * sizeof(level.pos[0]) + level.crd.size() * sizeof(level.crd[0]);
+  return out;
+}
+template <class Tensors>
+uint64_t memoryOfAll(const Tensors& tensors) {
+  uint64_t out = 0;
+  for (const auto& [name, tensor] : tensors) out += memoryOf(tensor);
+  return out;
+}
+
 // ---- graphs ----
 
 struct Loaded {
@@ -37,8 +56,10 @@ struct Loaded {
 
 Result<Loaded> loadGraphFile(const SparseArguments& arguments) {
   Loaded loaded;
+  if (!arguments.files.empty())
+    return Diagnostic{"T0807", {}, "a graph's tensors are not inputs of a program", "give their folder with --data"};
   TK_TRY(const std::string bytes, readFile(arguments.file));
-  if (bytes.starts_with("stream") || bytes.starts_with("//")) {
+  if (arguments.file.ends_with(".stream") || bytes.starts_with("stream") || bytes.starts_with("//")) {
     TK_TRY(loaded.graph, stream::parse(bytes, arguments.file));
   } else {
     TK_TRY(loaded.graph, stream::readSam(bytes, arguments.file));
@@ -90,6 +111,7 @@ Result<sim::Summary> simulateGraph(const SparseArguments& arguments, const sim::
   TK_TRY(sim::Report report, sim::simulate(loaded.graph, viewsOf(loaded.data), options));
   sim::Summary summary{.name = loaded.graph.name, .profile = std::string(nameOf(options.profile))};
   summary.peakMemory = peakMemory();
+  summary.tensorMemory = memoryOfAll(loaded.data) + memoryOfAll(report.outputs);
   TK_RETURN_IF_ERROR(checkGraph(loaded, report.outputs, summary));
   summary.parts.push_back({std::move(loaded.graph), std::move(report)});
   return summary;
@@ -136,6 +158,7 @@ Result<sim::Summary> simulateProgram(const SparseArguments& arguments, const sim
   };
   TK_TRY(const sparse::Bindings results, executeWith(compiled, program.inputs, simulateRegion));
   summary.peakMemory = peakMemory();
+  summary.tensorMemory = memoryOfAll(program.inputs) + memoryOfAll(results);
   TK_RETURN_IF_ERROR(checkProgram(program, compiled, results, summary));
   return summary;
 }
@@ -144,7 +167,10 @@ Result<sim::Summary> simulateProgram(const SparseArguments& arguments, const sim
 
 Result<sim::Summary> simulateFile(const SparseArguments& arguments, const sim::Options& options) {
   const bool isProgram = arguments.file.ends_with(".ein") || arguments.file.ends_with(".mlir");
-  return isProgram ? simulateProgram(arguments, options) : simulateGraph(arguments, options);
+  const uint64_t base = peakMemory();
+  TK_TRY(sim::Summary summary, isProgram ? simulateProgram(arguments, options) : simulateGraph(arguments, options));
+  summary.baseMemory = base;
+  return summary;
 }
 
 }  // namespace tokamak::tool

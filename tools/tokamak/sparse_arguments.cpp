@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <set>
 
@@ -22,6 +24,9 @@ void SparseArguments::addTo(CLI::App& app) {
   app.add_option("--schedule", schedule, "A schedule of the file, a file that holds one, auto, unfused or full")
       ->type_name("NAME|FILE");
   app.add_option("--data", data, "Folder with NAME.mtx, .tns, .npz or .npy for each input")->type_name("DIR");
+  app.add_option("--input", files, "File of one input: NAME=FILE.mtx, .tns, .npz or .npy; may be repeated")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
   app.add_option("--random", seed, "Inputs that have no file are random")->type_name("SEED");
   app.add_option("--density", density, "Share of entries that random sparse inputs store, 0 to 1")
       ->check(CLI::Range(0.0, 1.0))
@@ -75,12 +80,35 @@ Tensor randomInput(const Program& program, const TensorDecl& decl, double densit
   return fromDense(values, shape, format, decl.dtype);
 }
 
+/// The files that --input names, by input.
+Result<std::map<std::string, std::string>> namedFiles(const std::vector<std::string>& files, const Program& program) {
+  std::vector<std::string> names;
+  for (const TensorDecl& decl : program.tensors())
+    if (decl.role == Role::input) names.push_back(decl.name);
+  const std::string known = fmt::format("its inputs are {}", fmt::join(names, ", "));
+  std::map<std::string, std::string> out;
+  for (const std::string& text : files) {
+    const size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+      return Diagnostic{"T0807", {}, fmt::format("--input wants NAME=FILE, not `{}`", text), known};
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return Diagnostic{"T0807", {}, fmt::format("the program has no input {}", name), known};
+    if (!out.try_emplace(name, text.substr(equals + 1)).second)
+      return Diagnostic{"T0807", {}, fmt::format("--input {} is given twice", name), "give each input once"};
+  }
+  return out;
+}
+
 /// Inputs that have a file. Those in `own` need none: their values came with the program.
 Result<> readInputs(const SparseArguments& arguments, const std::set<std::string>& own, SparseProgram& out) {
+  TK_TRY(const auto files, namedFiles(arguments.files, out.program));
   for (const TensorDecl& decl : out.program.tensors()) {
-    if (decl.role != Role::input || arguments.data.empty()) continue;
-    Result<Entries> entries = readFromFolder(arguments.data, decl.name);
-    const bool optional = arguments.seed || own.contains(decl.name);
+    const auto named = files.find(decl.name);
+    if (decl.role != Role::input || (named == files.end() && arguments.data.empty())) continue;
+    Result<Entries> entries =
+        named == files.end() ? readFromFolder(arguments.data, decl.name) : readTensor(named->second);
+    const bool optional = named == files.end() && (arguments.seed || own.contains(decl.name));
     if (!entries && optional && entries.error().message.starts_with("there is no tensor")) continue;
     if (!entries) return entries.error();
     if (entries->shape.size() != decl.dims.size()) {
@@ -131,7 +159,7 @@ Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
     out.program.dims()[dim.index].size = size;
   }
   TK_RETURN_IF_ERROR(readInputs(arguments, ownInputs(imported), out));
-  out.hasData = !arguments.data.empty() || arguments.seed.has_value();
+  out.hasData = !arguments.data.empty() || !arguments.files.empty() || arguments.seed.has_value();
   if (!out.hasData) return out;
   std::mt19937_64 random(arguments.seed.value_or(0));
   const std::set<std::string> own = ownInputs(imported);
@@ -154,8 +182,10 @@ Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
 Result<SparseProgram> loadSparseWithData(const SparseArguments& arguments) {
   TK_TRY(SparseProgram program, loadSparse(arguments));
   if (program.hasData) return program;
-  return Diagnostic{
-      "T0932", {arguments.file, 0, 0}, "the program has no data", "give --data DIR, or --random SEED with --dims"};
+  return Diagnostic{"T0932",
+                    {arguments.file, 0, 0},
+                    "the program has no data",
+                    "give --data DIR, --input NAME=FILE, or --random SEED with --dims"};
 }
 
 }  // namespace tokamak::tool

@@ -15,8 +15,9 @@ struct SparseArguments {
   std::optional<uint64_t> seed;
   double density = 0.1;
   std::vector<std::string> dims;
+  std::vector<std::string> files;  // NAME=FILE
 
-  /// Adds the file, --schedule, --data, --random, --density, --dims and --function.
+  /// Adds the file, --schedule, --data, --input, --random, --density, --dims and --function.
   void addTo(CLI::App& app);
 };
 
@@ -30,8 +31,8 @@ struct SparseProgram {
 };
 
 /// Reads the program, MLIR where the file's name ends in .mlir, and its schedule: `--schedule` names one of the file's,
-/// or is a file that holds one, or is `unfused` or `full`. Inputs come from --data, or at random, or there are none and
-/// sizes stand in the program.
+/// or is a file that holds one, or is `unfused` or `full`. Inputs come from --input, from --data, or at random, or
+/// there are none and sizes stand in the program.
 Result<SparseProgram> loadSparse(const SparseArguments& arguments);
 /// The same for those who run it: T0932 where there is no data.
 Result<SparseProgram> loadSparseWithData(const SparseArguments& arguments);

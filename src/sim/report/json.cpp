@@ -88,6 +88,8 @@ std::string reportJson(const Summary& summary) {
               {"values_against", summary.against},
               {"worst_difference", summary.worst},
               {"peak_memory", summary.peakMemory},
+              {"base_memory", summary.baseMemory},
+              {"tensor_memory", summary.tensorMemory},
               {"buffer_bytes", summary.bufferBytes()},
               {"operations", summary.operations()},
               {"bytes_read", summary.bytesRead()},

@@ -18,8 +18,10 @@ struct Summary {
   std::string name, profile;
   std::string against;  // `dense program`, `functional runner`, or a file
   bool valuesAgree = true;
-  double worst = 0;         // difference from `against`, relative to the largest value
-  uint64_t peakMemory = 0;  // of the process, bytes
+  double worst = 0;           // difference from `against`, relative to the largest value
+  uint64_t peakMemory = 0;    // of the process, bytes
+  uint64_t baseMemory = 0;    // of the process before it read anything: its code and its libraries
+  uint64_t tensorMemory = 0;  // of inputs and results
   std::vector<Part> parts;
 
   uint64_t cycles() const;

@@ -67,7 +67,7 @@ Result<Compiled> compile(const Program& program, const Schedule& schedule, const
   TK_RETURN_IF_ERROR(chooseBlocks(out.program, schedule));
   TK_RETURN_IF_ERROR(chooseFormats(out.program, schedule));
   if (schedule.algebra) rewrite(out, schedule, data);
-  RegionCompiler compiler(out.program, data);
+  RegionCompiler compiler(out.program, data, schedule.exchange);
   if (schedule.fuse == Schedule::Fuse::automatic) {
     TK_TRY(out.regions, fuseAutomatically(out.program, compiler));
     return out;

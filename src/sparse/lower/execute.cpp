@@ -69,13 +69,37 @@ Bindings tableInputs(const Table& table, const Bindings& from) {
   return out;
 }
 
-Result<Bindings> executeWith(const Compiled& compiled, const Bindings& inputs, const RegionRunner& run) {
-  Bindings known = inputs, out;
+TensorPointers pointersTo(const Bindings& tensors) {
+  TensorPointers out;
+  for (const auto& [name, tensor] : tensors) out[name] = &tensor;
+  return out;
+}
+
+namespace {
+
+/// What a table reads, as views: of the tensors themselves where they are stored as the table wants them, else of
+/// copies, which `copies` holds.
+stream::Inputs viewsFor(const Table& table, const TensorPointers& known, Bindings& copies) {
+  stream::Inputs out;
+  for (const TableTensor& wanted : table.tensors) {
+    if (wanted.source == TableSource::result) continue;
+    const auto of = known.find(wanted.of);
+    const Tensor* from = of == known.end() ? nullptr : of->second;
+    const bool asItIs = from && wanted.source == TableSource::data && from->format == wanted.format;
+    if (!asItIs) from = &(copies[wanted.name] = tableInput(wanted, from));
+    out[wanted.name] = viewOf(*from);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Bindings> executeWith(const Compiled& compiled, const TensorPointers& inputs, const RegionRunner& run) {
+  TensorPointers known = inputs;
+  Bindings out;
   for (const CompiledRegion& region : compiled.regions) {
-    const Bindings bound = tableInputs(region.table, known);
-    stream::Inputs views;
-    for (const auto& [name, tensor] : bound) views[name] = viewOf(tensor);
-    TK_TRY(const stream::Storages written, run(region, views));
+    Bindings copies;
+    TK_TRY(const stream::Storages written, run(region, viewsFor(region.table, known, copies)));
     for (const Statement& statement : region.region.program.statements()) {
       const TensorDecl& decl = region.region.program.tensor(statement.tensor);
       const TensorId whole = compiled.program.findTensor(decl.name);
@@ -83,14 +107,13 @@ Result<Bindings> executeWith(const Compiled& compiled, const Bindings& inputs, c
           entriesOf(written.at(decl.name), region.table.tensor(decl.name)->format, compiled.program.shape(whole));
       TK_TRY(Tensor tensor,
              pack(entries, *compiled.program.tensor(whole).format, isFloat(decl.dtype) ? DType::f64 : decl.dtype));
-      known[decl.name] = tensor;
-      out[decl.name] = std::move(tensor);
+      known[decl.name] = &(out[decl.name] = std::move(tensor));
     }
   }
   return out;
 }
 
-Result<Execution> execute(const Compiled& compiled, const Bindings& inputs) {
+Result<Execution> execute(const Compiled& compiled, const TensorPointers& inputs) {
   Execution out;
   const auto run = [&](const CompiledRegion& region, const stream::Inputs& reads) -> Result<stream::Storages> {
     TK_TRY(stream::RunResult result, stream::run(region.graph, reads));
@@ -99,6 +122,10 @@ Result<Execution> execute(const Compiled& compiled, const Bindings& inputs) {
   };
   TK_TRY(out.results, executeWith(compiled, inputs, run));
   return out;
+}
+
+Result<Execution> execute(const Compiled& compiled, const Bindings& inputs) {
+  return execute(compiled, pointersTo(inputs));
 }
 
 std::vector<Comparison> compareWithDense(const Program& program, const Bindings& inputs, const Bindings& results) {

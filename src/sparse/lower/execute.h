@@ -11,14 +11,22 @@ struct Execution {
   uint64_t tokens = 0;  // that ran through streams
 };
 
+/// Tensors by name that somebody else holds.
+using TensorPointers = std::map<std::string, const Tensor*, std::less<>>;
+TensorPointers pointersTo(const Bindings& tensors);
+
 /// Runs the regions one after another on real data, without timing. `inputs` are in the formats that the program
 /// declares (`inDeclaredFormats`).
 Result<Execution> execute(const Compiled& compiled, const Bindings& inputs);
+Result<Execution> execute(const Compiled& compiled, const TensorPointers& inputs);
 
 /// Runs a region's graph on what it reads, in whatever way, and gives what it wrote.
 using RegionRunner = std::function<Result<stream::Storages>(const CompiledRegion& region, const stream::Inputs& reads)>;
 /// The regions one after another, each by `run`: every tensor that one wrote, in its format.
-Result<Bindings> executeWith(const Compiled& compiled, const Bindings& inputs, const RegionRunner& run);
+Result<Bindings> executeWith(const Compiled& compiled, const TensorPointers& inputs, const RegionRunner& run);
+inline Result<Bindings> executeWith(const Compiled& compiled, const Bindings& inputs, const RegionRunner& run) {
+  return executeWith(compiled, pointersTo(inputs), run);
+}
 
 /// How far results are from the dense evaluation, relative to the largest value of each tensor (and of the inputs,
 /// where that is far larger: what is left when terms cancel is rounding).

@@ -4,12 +4,17 @@
 
 #include <algorithm>
 
+#include "sparse/cost/count.h"
 #include "sparse/lower/to_stream.h"
+#include "sparse/stream/sam.h"
 #include "sparse/table/split.h"
 
 namespace tokamak::sparse {
 
 namespace {
+
+constexpr int kOrdersACount = 3, kMostCounts = 8;  // of the orders that are compared, one in so many is counted
+constexpr double kBytesAnEntry = 8;                // a coordinate and a value
 
 /// First the orders that storage allows; then more and more of the last result's variables outermost, with copies of
 /// what contradicts that: folds inside are easiest to fuse.
@@ -57,8 +62,10 @@ static RegionSchedule withoutEmptyLoops(const Program& program, RegionSchedule w
 
 }  // namespace
 
-RegionCompiler::RegionCompiler(Program& program, const Bindings* data) : program_(program), data_(data) {
+RegionCompiler::RegionCompiler(Program& program, const Bindings* data, bool exchange)
+    : program_(program), data_(data), exchange_(exchange) {
   for (const TensorDecl& decl : program.tensors()) declared_.push_back(decl.format.has_value());
+  if (data && Structures::areQuick(*data)) structures_.emplace(*data);
 }
 
 Result<std::optional<CompiledRegion>> RegionCompiler::compile(const std::vector<size_t>& statements,
@@ -78,56 +85,86 @@ void RegionCompiler::accept(const CompiledRegion& region) {
   keepStatistics(region);
 }
 
+void RegionCompiler::Candidates::add(Candidate candidate) {
+  ++seen;
+  const auto cheaper = [](const Candidate& a, const Candidate& b) {
+    return a.cost() != b.cost() ? a.cost() < b.cost() : a.estimate.tokens < b.estimate.tokens;
+  };
+  best.insert(std::upper_bound(best.begin(), best.end(), candidate, cheaper), std::move(candidate));
+  if (best.size() > keep) best.pop_back();
+}
+
+/// Orders that storage allows come first; one that needs more copies than they do is taken where it saves more than the
+/// copies cost, which is where the fused loops would compute something again and again.
 Result<CompiledRegion> RegionCompiler::compileRegion(Region fused, const RegionSchedule& wish, int orders) {
   CompiledRegion out;
   out.region = std::move(fused);
-  out.options.iterate.insert(wish.iterate.begin(), wish.iterate.end());
-  std::optional<Diagnostic> refusal;
+  Candidates found{.keep = structures_ ? static_cast<size_t>(std::clamp(orders / kOrdersACount, 1, kMostCounts)) : 1};
   for (const OrderWish& wished : wishes(out.region, wish.order)) {
-    TK_TRY(const bool built, tryOrders(wished, wish, orders, out, refusal));
-    if (!built) continue;
-    TK_TRY(out.graph, toStream(out.table));
-    return out;
+    TK_RETURN_IF_ERROR(tryOrders(out.region, wished, wish, found.seen == 0 ? orders : orders / 3 + 1, found));
+    if (found.seen > 0 && out.region.statements.size() < 2) break;
   }
-  return placed(*refusal, wish, out.region);
+  if (found.best.empty()) return placed(*found.refusal, wish, out.region);
+  countOnData(found);
+  Candidate& chosen = found.best.front();
+  out.table = std::move(chosen.table);
+  out.options = std::move(chosen.options);
+  out.estimate = chosen.estimate;
+  out.notes = std::move(chosen.notes);
+  out.ordersSeen = found.seen;
+  if (found.refusal) out.notes.push_back(fmt::format("other orders could not run: {}", found.refusal->message));
+  TK_TRY(out.graph, toStream(out.table));
+  return out;
 }
 
-/// Whether an order was found; `refusal` is what the first one could not do.
-Result<bool> RegionCompiler::tryOrders(const OrderWish& wished, const RegionSchedule& wish, int orders,
-                                       CompiledRegion& out, std::optional<Diagnostic>& refusal) {
-  const Region& region = out.region;
+Result<Table> RegionCompiler::tableFor(const Region& region, const TableOptions& options) const {
+  TK_TRY(Table table, buildTable(region, options));
+  if (!exchange_) return table;
+  TK_TRY(const stream::Graph graph, toStream(table));
+  TK_RETURN_IF_ERROR(stream::writeSam(graph));
+  return table;
+}
+
+Result<> RegionCompiler::tryOrders(const Region& region, const OrderWish& wished, const RegionSchedule& wish,
+                                   int orders, Candidates& out) {
   const auto bytes = [&](TensorId t) { return bytesOf(region.program, t); };
   const Result<OrderProblem> problem = orderProblem(region, wished, bytes);
   if (!problem) return placed(problem.error(), wish, region);
-  TK_RETURN_IF_ERROR(lanes(region.program, *problem, wish, out.options));
+  Candidate pattern;
+  pattern.options.iterate.insert(wish.iterate.begin(), wish.iterate.end());
+  TK_RETURN_IF_ERROR(lanes(region.program, *problem, wish, pattern.options));
+  for (const ExprId access : problem->copied) {
+    pattern.notes.push_back(
+        fmt::format("{} contradicts the order of the others: a permuted copy is read", print(region.program, access)));
+    if (out.seen > 0) pattern.copies += bytes(region.program.expr(access).tensor) / kBytesAnEntry;
+  }
   int tried = 0;
-  size_t legal = 0;
-  TableOptions options = out.options;
   problem->forEachOrder([&](const std::vector<VarId>& order) {
-    options.order = order;
-    options.views = copiedViews(region, *problem, order);
-    Result<Table> table = buildTable(region, options);
-    if (!table) {
-      if (!refusal) refusal = table.error();
-      return ++tried < orders;
-    }
-    const Estimate cost = estimate(*table, statistics(*table));
-    const bool better =
-        cost.cycles < out.estimate.cycles || (cost.cycles == out.estimate.cycles && cost.tokens < out.estimate.tokens);
-    if (legal++ == 0 || better) {
-      out.table = std::move(*table);
-      out.options = options;
-      out.estimate = cost;
+    Candidate candidate = pattern;
+    candidate.options.order = order;
+    candidate.options.views = copiedViews(region, *problem, order);
+    Result<Table> table = tableFor(region, candidate.options);
+    if (table) {
+      candidate.estimate = estimate(*table, statistics(*table));
+      candidate.table = std::move(*table);
+      out.add(std::move(candidate));
+    } else if (!out.refusal) {
+      out.refusal = table.error();
     }
     return ++tried < orders;
   });
-  if (legal == 0) return false;
-  out.ordersSeen = legal;
-  for (const ExprId access : problem->copied)
-    out.notes.push_back(
-        fmt::format("{} contradicts the order of the others: a permuted copy is read", print(region.program, access)));
-  if (refusal) out.notes.push_back(fmt::format("other orders could not run: {}", refusal->message));
-  return true;
+  return Unit{};
+}
+
+/// Puts the candidate first that the counting model finds cheapest on the data's own structure.
+void RegionCompiler::countOnData(Candidates& candidates) {
+  if (!structures_) return;
+  for (const Candidate& c : candidates.best)
+    if (!structures_->has(c.table)) return;
+  for (Candidate& c : candidates.best)
+    c.estimate = count(c.table, [&](const TableTensor& t) { return structures_->of(t); });
+  std::stable_sort(candidates.best.begin(), candidates.best.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.cost() < b.cost(); });
 }
 
 std::map<std::string, LevelStatistics> RegionCompiler::statistics(const Table& table) {
@@ -193,6 +230,13 @@ void RegionCompiler::keepStatistics(const CompiledRegion& region) {
       size *= extent;
     }
     known.density = std::min(1.0, elements.back() / size);
+    if (structures_) {
+      const std::vector<int64_t> shape = program_.shape(program_.findTensor(name));
+      std::vector<int64_t> sizes;
+      for (const Level& level : stored.levels) sizes.push_back(level.sizeFor(shape[static_cast<size_t>(level.axis)]));
+      structures_->keep(name, region.table, shape, stored,
+                        known.format == stored ? known.levels : assumedStatistics(stored, sizes, known.density));
+    }
     known_[name] = std::move(known);
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sparse/lower/compile.h"
+#include "sparse/lower/structures.h"
 
 namespace tokamak::sparse {
 
@@ -9,7 +10,8 @@ namespace tokamak::sparse {
 class RegionCompiler {
  public:
   /// The program's declared formats are kept; temps without one get theirs when their region is accepted.
-  RegionCompiler(Program& program, const Bindings* data);
+  /// `exchange`: only orders whose graphs can be written as SAM exchange files.
+  RegionCompiler(Program& program, const Bindings* data, bool exchange = false);
 
   /// The region of these statements (in program order) under a wish, or null where nobody needs its results. At most
   /// `orders` orders are compared.
@@ -28,9 +30,28 @@ class RegionCompiler {
     double density = 0.1;
   };
 
+  /// An order of a region's loops that can run.
+  struct Candidate {
+    Table table;
+    TableOptions options;
+    Estimate estimate;
+    double copies = 0;  // entries that are read from a permuted copy, though an order without it can run
+    std::vector<std::string> notes;
+    double cost() const { return estimate.cycles + copies; }
+  };
+  /// The cheapest of those seen, cheapest first.
+  struct Candidates {
+    size_t keep = 1, seen = 0;
+    std::vector<Candidate> best;
+    std::optional<Diagnostic> refusal;  // what the first order that cannot run could not do
+    void add(Candidate candidate);
+  };
+
   Result<CompiledRegion> compileRegion(Region fused, const RegionSchedule& wish, int orders);
-  Result<bool> tryOrders(const OrderWish& wished, const RegionSchedule& wish, int orders, CompiledRegion& out,
-                         std::optional<Diagnostic>& refusal);
+  Result<> tryOrders(const Region& region, const OrderWish& wished, const RegionSchedule& wish, int orders,
+                     Candidates& out);
+  Result<Table> tableFor(const Region& region, const TableOptions& options) const;
+  void countOnData(Candidates& candidates);
   std::map<std::string, LevelStatistics> statistics(const Table& table);
   LevelStatistics statisticsFor(const TableTensor& tensor);
   void keepFormats(const CompiledRegion& region);
@@ -39,8 +60,10 @@ class RegionCompiler {
 
   Program& program_;
   const Bindings* data_;
+  bool exchange_;
   std::vector<bool> declared_;  // by tensor: its format was given
   std::map<std::string, Known> known_;
+  std::optional<Structures> structures_;  // where costs are counted
 };
 
 /// How a temp without a format is stored by the region that computes it: as it comes, levels in the order of the loops,

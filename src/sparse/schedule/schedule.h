@@ -49,6 +49,7 @@ struct Schedule {
   bool algebra = true;
   bool algebraEverywhere = false;  // also across regions: temps may become something else for all of them
   bool cut = false;                // instead of refusing a region
+  bool exchange = false;           // only orders whose graphs the SAM exchange format can say; not part of the text
   Location location;
 };
 

@@ -50,6 +50,15 @@ TEST(StreamGraph, TextComesBackEqual) {
   EXPECT_EQ(print(*again), print(graph));
 }
 
+TEST(StreamGraph, ACutTextEndsSomewhere) {
+  const std::string text = print(spmm());
+  for (size_t length = 0; length < text.find_last_of('}'); ++length) {
+    const auto graph = parse(text.substr(0, length), "cut.stream");
+    ASSERT_FALSE(graph) << length;
+    EXPECT_EQ(graph.error().code, "T0940") << text.substr(0, length) << "\n" << graph.error().str();
+  }
+}
+
 TEST(StreamGraph, EveryBlockComesBackEqual) {
   const std::string text = R"(stream @all {
   tensor @B[8, 4] dense, compressed block [2, 2]

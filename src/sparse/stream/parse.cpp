@@ -68,13 +68,18 @@ class Parser {
     }
     return unexpected(what);
   }
+  /// A word that does not exist; at the end of the text it is one that was cut.
+  Diagnostic unknown(const Token& at, std::string_view wanted, std::string message, std::string_view hint) const {
+    if (peek().kind == TokenKind::end) return unexpected(wanted);
+    return fail(at, "T0941", std::move(message), hint);
+  }
   template <NamedEnum E>
   Result<E> word(std::string_view what) {
     const Token at = next();
     if (const auto value = fromName<E>(at.text); value && at.kind == TokenKind::word) return *value;
     std::string known;
     for (std::string_view name : EnumNames<E>::names) known += (known.empty() ? "" : ", ") + std::string(name);
-    return fail(at, "T0941", fmt::format("'{}' is not {}", at.text.substr(0, 40), what), "one of " + known);
+    return unknown(at, what, fmt::format("'{}' is not {}", at.text.substr(0, 40), what), "one of " + known);
   }
 
   Result<> tensor() {
@@ -194,7 +199,7 @@ class Parser {
     }
     if (name == "write_level") return ofLevel<WriteLevel>();
     if (name == "write_values") return ofTensor<WriteValues>();
-    return fail(at, "T0941", fmt::format("there is no block '{}'", at.text.substr(0, 40)), kForm);
+    return unknown(at, "a block", fmt::format("there is no block '{}'", at.text.substr(0, 40)), kForm);
   }
 
   Result<Block> reduce() {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -58,6 +59,14 @@ std::filesystem::path partOf(const std::filesystem::path& folder, const std::str
   return folder / fmt::format("tensor_{}_mode_{}", tensor, part);
 }
 
+bool isWalked(const Graph& graph, const std::string& tensor) {
+  return std::ranges::any_of(graph.nodes(), [&](const Node& node) {
+    const auto* scan = std::get_if<Scan>(&node.block);
+    const auto* locate = std::get_if<Locate>(&node.block);
+    return (scan && scan->tensor == tensor) || (locate && locate->tensor == tensor);
+  });
+}
+
 Result<TensorStorage> readTensor(const Graph& graph, const Tensor& tensor, const std::filesystem::path& folder) {
   TensorStorage storage;
   storage.block = tensor.block;
@@ -83,6 +92,9 @@ Result<TensorStorage> readTensor(const Graph& graph, const Tensor& tensor, const
     if (array == nullptr || array->tensor != tensor.name || !storage.values.empty()) continue;
     TK_TRY(storage.values, numbers<double>(partOf(folder, tensor.name, "vals")));
   }
+  // Of a tensor that is read along the walk of another, the file tells no levels: it is a row of values.
+  if (tensor.block.empty() && !isWalked(graph, tensor.name) && storage.levels.size() == 1 && !storage.values.empty())
+    storage.levels[0].size = static_cast<int64_t>(storage.values.size());
   return storage;
 }
 

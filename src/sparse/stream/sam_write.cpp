@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "sparse/stream/sam.h"
+#include "sparse/stream/sam_express.h"
 #include "sparse/stream/sam_fields.h"
 #include "sparse/stream/wire.h"
 
@@ -13,11 +14,14 @@ namespace {
 
 using namespace sam;
 
+constexpr const char* kWithout = "the graph runs here, but not in Comal: write the program without it";
+
 /// Writes the operators one by one. Streams are numbered by kind; `r7` keeps its 7.
 class Writer {
  public:
-  explicit Writer(const Graph& graph)
-      : graph_(graph), numbers_(graph.streams().size(), 0), unread_(graph.streams().size(), false) {
+  /// `graph` says in blocks of the format what `written` says.
+  Writer(const Graph& graph, const Graph& written)
+      : graph_(graph), written_(written), numbers_(graph.streams().size(), 0), unread_(graph.streams().size(), false) {
     number();
     passValues();
   }
@@ -88,9 +92,13 @@ class Writer {
     }
   }
 
-  Diagnostic cannot(std::string_view what,
-                    std::string hint = "the graph runs here, but not in Comal: write the program without it") const {
-    return {"T0951", node_->location, fmt::format("{}: {}", describe(graph_, id_), what), std::move(hint)};
+  Diagnostic cannot(std::string_view what, std::string hint) const {
+    const auto same = std::find_if(written_.nodes().begin(), written_.nodes().end(),
+                                   [&](const Node& n) { return n.outputs == node_->outputs && n.inputs.size() > 0; });
+    const std::string name = same == written_.nodes().end()
+                                 ? describe(node_->block)
+                                 : describe(written_, NodeId(static_cast<size_t>(same - written_.nodes().begin())));
+    return {"T0951", node_->location, fmt::format("{}: {}", name, what), std::move(hint)};
   }
 
   WireWriter stream(StreamId id) const {
@@ -110,7 +118,9 @@ class Writer {
   }
   Result<> write(const Scan& b, WireWriter& op) {
     const LevelFormat format = graph_.tensor(b.tensor)->levels[static_cast<size_t>(b.level)].format;
-    if (format == LevelFormat::singleton) return cannot("singleton levels are not in the exchange format");
+    if (format == LevelFormat::singleton)
+      return cannot("the exchange format has no singleton levels",
+                    fmt::format("store {} with compressed levels: dcsr or csf instead of coo", b.tensor));
     op.message(kFiberLookup, WireWriter()
                                  .message(2, in(0))
                                  .message(3, out(1))
@@ -135,7 +145,8 @@ class Writer {
   }
   Result<> write(const Repeat&, WireWriter& op) {
     if (kindIn(0) == StreamKind::crd || kindIn(1) == StreamKind::crd)
-      return cannot("only references and values repeat, along one of those, in the exchange format");
+      return cannot("only references and values repeat, along one of those, in the exchange format",
+                    "repeat the references behind the coordinates");
     op.message(kRepeat, WireWriter()
                             .message(isVal(0) ? 2 : 1, in(0))
                             .message(isVal(0) ? 4 : 3, out(0))
@@ -144,7 +155,7 @@ class Writer {
   }
   Result<> write(const Locate& b, WireWriter& op) {
     if (node_->inputs.size() > 2)
-      return cannot("Comal's locate knows no parent position",
+      return cannot("the exchange format's locate knows no parent position, and this one may be absent",
                     fmt::format("walk the tensor instead: iterate {} in the schedule", b.tensor));
     op.message(kLocate, WireWriter().message(1, in(0)).message(2, in(1)).message(3, out(0)).message(4, out(1)).message(
                             5, out(2)));
@@ -157,14 +168,14 @@ class Writer {
   /// Real blocks of values are ours alone: the exchange format only marks their latency.
   Result<> blocksRefused(size_t output) const {
     if (node_->outputs[output] && !graph_.stream(node_->outputs[output]).block.isNumber())
-      return cannot("values that are blocks are not in the exchange format");
+      return cannot("the exchange format has no values that are blocks", "give the blocks levels of their own: bcsr");
     return Unit{};
   }
   Result<> write(const Alu& b, WireWriter& op) {
     AluOp wanted = b.op;
     std::optional<double> scalar = b.scalar;
     if (b.scalarFirst && b.op != AluOp::add && b.op != AluOp::mul && b.op != AluOp::max)
-      return cannot("a number is the second operand in the exchange format");
+      return cannot("the exchange format has a number as second operand only", kWithout);
     if (wanted == AluOp::relu) {
       wanted = AluOp::max;
       scalar = 0.0;
@@ -178,9 +189,11 @@ class Writer {
     uint64_t code = 0;
     const bool byScalar = scalar.has_value() && wanted != AluOp::max;
     while (code < kAluOps.size() && (kAluOps[code].op != wanted || kAluOps[code].scalar != byScalar)) ++code;
-    if (code == kAluOps.size() && b.op == AluOp::pow)
-      return cannot("pow is not in the exchange format", "write x * x for x^2");
-    if (code == kAluOps.size()) return cannot(fmt::format("{} is not in the exchange format", nameOf(b.op)));
+    if (code == kAluOps.size())
+      return cannot(fmt::format("the exchange format has no {}, nor what it could be made of", nameOf(b.op)),
+                    b.op == AluOp::gelu  ? "write gelu_tanh, which can be made of sigmoid"
+                    : b.op == AluOp::pow ? "exponents are whole numbers up to 64, 0.5 or -0.5"
+                                         : kWithout);
     WireWriter values;
     for (size_t i = 0; i < node_->inputs.size(); ++i) values.message(1, in(i));
     values.message(2, out(0));
@@ -190,12 +203,14 @@ class Writer {
   }
   Result<> write(const Reduce& b, WireWriter& op) {
     if ((b.op != FoldOp::add && b.op != FoldOp::max) || b.init)
-      return cannot("reductions are add or max in the exchange format, and start from nothing");
+      return cannot("the exchange format has sums and maxima, no products", kWithout);
     op.message(kReduce, WireWriter().message(1, in(0)).message(2, out(0)).varint(6, b.op == FoldOp::add ? 0 : 1));
     return Unit{};
   }
   Result<> write(const Spacc& b, WireWriter& op) {
-    if (b.op != FoldOp::add || b.order > 2) return cannot("accumulators add, in order 1 or 2, in the exchange format");
+    if (b.op != FoldOp::add || b.order > 2)
+      return cannot("the exchange format's accumulators add, over one or two variables",
+                    "choose an order in which what is folded is the innermost loop");
     const auto order = static_cast<size_t>(b.order);
     WireWriter body;
     body.message(1, in(order)).message(2, out(order - 1));
@@ -206,7 +221,9 @@ class Writer {
     return Unit{};
   }
   Result<> write(const CrdDrop&, WireWriter& op) {
-    if (isVal(1)) return cannot("coordinates are dropped by coordinates in the exchange format");
+    if (isVal(1))
+      return cannot("the exchange format drops coordinates by coordinates, not by values",
+                    "store the result with dense levels");
     return pair(kCoordDrop, op);
   }
   Result<> write(const CrdHold&, WireWriter& op) { return pair(kCoordHold, op); }
@@ -217,7 +234,9 @@ class Writer {
   Result<> write(const Broadcast&, WireWriter& op) { return bundle(kBroadcast, in(0), node_->outputs, op); }
   Result<> write(const Fork&, WireWriter& op) { return bundle(kFork, in(0), node_->outputs, op); }
   Result<> write(const Join& join, WireWriter& op) {
-    if (join.depth == 0) return cannot("lanes are joined fiber by fiber in the exchange format, not value by value");
+    if (join.depth == 0)
+      return cannot("the exchange format joins lanes fiber by fiber, not value by value",
+                    "let a loop further out run in lanes");
     return bundle(kJoin, out(0), node_->inputs, op);
   }
   Result<> bundle(uint32_t field, const WireWriter& one, const std::vector<StreamId>& many, WireWriter& op) {
@@ -241,6 +260,7 @@ class Writer {
   }
 
   const Graph& graph_;
+  const Graph& written_;
   std::vector<uint64_t> numbers_;  // by stream
   std::vector<bool> unread_;       // by stream: its reader is left out
   std::vector<bool> passed_;       // by node: left out
@@ -250,6 +270,9 @@ class Writer {
 
 }  // namespace
 
-Result<std::string> writeSam(const Graph& graph) { return Writer(graph).run(); }
+Result<std::string> writeSam(const Graph& graph) {
+  const Graph said = expressed(graph);
+  return Writer(said, graph).run();
+}
 
 }  // namespace tokamak::stream
