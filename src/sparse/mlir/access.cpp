@@ -78,7 +78,8 @@ Result<ExprId> Translator::access(mlir::Operation* op, mlir::Value tensor, mlir:
     const auto loop = mlir::dyn_cast<mlir::AffineDimExpr>(expr);
     const auto zero = mlir::dyn_cast<mlir::AffineConstantExpr>(expr);
     const VarId var = loop ? loops.vars[loop.getPosition()] : VarId();
-    if (loop && std::find(at.begin(), at.end(), std::optional(var)) == at.end()) {
+    const bool whole = loop && program_.var(var).dim == dimOfAxis(tensor, i);  // else it runs over a part
+    if (whole && std::find(at.begin(), at.end(), std::optional(var)) == at.end()) {
       at.emplace_back(var);
       continue;
     }

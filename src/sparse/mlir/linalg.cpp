@@ -45,6 +45,13 @@ std::optional<Fold> foldOf(mlir::Operation* op) {
   return name == "arith.select" ? foldOfSelect(op) : std::nullopt;
 }
 
+/// The operation with which sparse_tensor.reduce folds: the one that its region yields.
+mlir::Operation* foldingOf(mlir::Operation* reduce) {
+  mlir::Operation* yield = reduce->getRegion(0).front().getTerminator();
+  mlir::Operation* step = yield->getOperand(0).getDefiningOp();
+  return step ? step : yield;
+}
+
 /// Whether folding into `start` is folding alone.
 bool isNeutral(Fold fold, double start, DType dtype) {
   if (fold == Fold::sum) return start == 0;
@@ -124,8 +131,10 @@ Result<std::vector<VarId>> Translator::targetVars(mlir::Operation* op, mlir::Aff
 Result<ExprId> Translator::bodyValue(mlir::Operation* op, unsigned result, Loops& loops) {
   auto structured = mlir::cast<mlir::linalg::LinalgOp>(op);
   mlir::Block* block = structured.getBlock();
+  Scalars* within = nullptr;
   Scalars body(module_, program_, [&](mlir::Value value) -> Result<ExprId> {
     mlir::Operation* leaf = value.getDefiningOp();
+    if (leaf && leaf->getName().getDialectNamespace() == "sparse_tensor") return storedValue(leaf, *within);
     if (leaf && leaf->getName().getStringRef() == "linalg.index")
       return number(loops.vars[static_cast<size_t>(leaf->getAttrOfType<mlir::IntegerAttr>("dim").getInt())]);
     if (value.getParentBlock() != block) return scalars_.of(value);
@@ -134,6 +143,7 @@ Result<ExprId> Translator::bodyValue(mlir::Operation* op, unsigned result, Loops
                      : "the body reads an argument that has no value here",
                 "see the guide's list of operations");
   });
+  within = &body;
   for (mlir::OpOperand& operand : op->getOpOperands()) {
     if (structured.isDpsInit(&operand)) continue;
     const mlir::BlockArgument argument = structured.getMatchingBlockArgument(&operand);
@@ -170,7 +180,12 @@ Result<ExprId> Translator::foldedValue(mlir::Operation* op, unsigned result, Loo
     term = term ? program_.apply(with, {term, next}) : next;
   }
   if (!term) return access(op, init->get(), structured.getMatchingIndexingMap(init), loops);
-  const ExprId out = program_.reduce(folded.fold, over, term);
+  std::vector<ExprId> patterns;
+  if (folded.storedOnly) {
+    TK_TRY(const std::optional<ExprId> pattern, patternOf(op, term));
+    if (pattern) patterns.push_back(*pattern);
+  }
+  const ExprId out = program_.reduce(folded.fold, over, term, patterns);
   TK_TRY(const ExprId start, access(op, init->get(), structured.getMatchingIndexingMap(init), loops));
   const Expr& constant = program_.expr(start);
   const DType dtype = *dtypeOf(mlir::cast<mlir::RankedTensorType>(init->get().getType()).getElementType());
@@ -189,7 +204,8 @@ Result<Translator::Folded> Translator::peel(mlir::Operation* op, mlir::Value yie
                 "yield a sum, maximum or minimum with the result's own argument");
   while (at != accumulator) {
     mlir::Operation* step = at.getDefiningOp();
-    const std::optional<Fold> fold = foldOf(step);
+    const bool stored = step->getName().getStringRef() == "sparse_tensor.reduce";
+    const std::optional<Fold> fold = foldOf(stored ? foldingOf(step) : step);
     const std::string name = step->getName().getStringRef().str();
     if (!fold || (!first && *fold != out.fold))
       return fail("T0854", step, fmt::format("the body folds with {}", name), "folds are sums, maxima or minima");
@@ -202,6 +218,7 @@ Result<Translator::Folded> Translator::peel(mlir::Operation* op, mlir::Value yie
                   "folds are result + term, max(result, term) or min(result, term)");
     out.terms.emplace_back(left ? b : a, minus);
     out.fold = *fold;
+    out.storedOnly = out.storedOnly || stored;
     first = false;
     at = left ? a : b;
   }

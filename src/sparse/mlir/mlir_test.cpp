@@ -213,6 +213,65 @@ TEST(Mlir, WindowsDiagonalsAndRowsPickTheirEntries) {
   }
 }
 
+TEST(Mlir, SlicesPaddingAndNeighboursAreWhereTheyBelong) {
+  const Result<ImportedProgram> imported = import("slices.mlir");
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  Program program = imported->program;
+  const Bindings inputs = inputsFor(*imported, program, 0.6, 3);
+  const DenseValues values = evaluate(program, inputs);
+  const std::vector<double> a = toDense(inputs.at("A")), b = toDense(inputs.at("B")), c = toDense(inputs.at("C"));
+  for (size_t i = 0; i < 3; ++i)
+    for (size_t j = 0; j < 4; ++j) EXPECT_EQ(values.at("part")[i * 4 + j], a[(1 + 2 * i) * 8 + j]);
+  for (size_t j = 0; j < 8; ++j) EXPECT_EQ(values.at("row")[j], a[4 * 8 + j]);
+  for (size_t i = 0; i < 8; ++i)
+    for (size_t j = 0; j < 9; ++j)
+      EXPECT_EQ(values.at("wide")[i * 9 + j], i < 2 || j == 8 ? 0 : a[(i - 2) * 8 + j]) << i << " " << j;
+  for (size_t i = 0; i < 7; ++i)
+    for (size_t j = 0; j < 8; ++j) EXPECT_EQ(values.at("framed")[i * 8 + j], i == 6 ? 2 : a[i * 8 + j]);
+  for (size_t i = 0; i < 6; ++i) {
+    for (size_t j = 0; j < 11; ++j) EXPECT_EQ(values.at("beside")[i * 11 + j], j < 8 ? a[i * 8 + j] : b[i * 3 + j - 8]);
+    for (size_t j = 0; j < 8; ++j) EXPECT_EQ(values.at("patched")[i * 8 + j], j < 5 ? a[i * 8 + j] : b[i * 3 + j - 5]);
+  }
+  for (size_t i = 0; i < 5; ++i)
+    for (size_t j = 0; j < 2; ++j) EXPECT_EQ(values.at("ends")[i * 2 + j], c[i * 8 + 6 + j]);
+}
+
+TEST(Mlir, StoredEntriesAreToldFromAbsentOnes) {
+  const Result<ImportedProgram> imported = import("stored.mlir");
+  ASSERT_TRUE(imported.ok()) << imported.error().str();
+  Program program = imported->program;
+  Bindings inputs = inputsFor(*imported, program, 0.5, 4);
+  Entries stored{{4, 5}, {}, {}};
+  stored.add({0, 1}, 0);  // stored, and zero
+  stored.add({0, 2}, -3);
+  stored.add({2, 0}, 5);
+  inputs["A"] = *pack(stored, *namedFormat("csr", 2), DType::f32);
+  const DenseValues values = evaluate(program, inputs);
+  const std::vector<double> b = toDense(inputs.at("B"));
+  for (size_t e = 0; e < 20; ++e) {
+    const bool has = e == 1 || e == 2 || e == 10;
+    const double a = e == 2 ? -3 : e == 10 ? 5 : 0;
+    EXPECT_EQ(values.at("shifted")[e], has ? a + 1 : 0) << e;
+    EXPECT_EQ(values.at("complement")[e], has ? 0 : 1) << e;
+    EXPECT_EQ(values.at("above")[e], a > 0 ? a : 0) << e;
+    EXPECT_EQ(values.at("mixed")[e], has ? (b[e] != 0 ? a * b[e] : a) : -b[e]) << e;
+  }
+  EXPECT_EQ(values.at("least")[0], -3);
+  EXPECT_EQ(values.at("least")[2], 5);
+}
+
+TEST(MlirRefusals, PartsThatAreNotTold) {
+  const std::string slice = "func.func @main(%a: tensor<9xf32>, %n: index) -> tensor<4xf32> {\n";
+  EXPECT_EQ(refusal(slice + "  %r = tensor.extract_slice %a[%n] [4] [1] : tensor<9xf32> to tensor<4xf32>\n"
+                            "  return %r : tensor<4xf32>\n}"),
+            "2:8 T0856");
+  EXPECT_EQ(refusal(function("%a: tensor<3xf32>",
+                             "  %r = tensor.pad %a low[1] high[0] {\n  ^bb0(%i: index):\n"
+                             "    %1 = arith.index_cast %i : index to i32\n    %2 = arith.sitofp %1 : i32 to f32\n"
+                             "    tensor.yield %2 : f32\n  } : tensor<3xf32> to tensor<4xf32>")),
+            "2:8 T0854");
+}
+
 TEST(Mlir, ProductWithCsrIsTheProgramOfTheNotation) {
   const Result<ImportedProgram> imported = import("matmul.mlir");
   const Result<Program> written =

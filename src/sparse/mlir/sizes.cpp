@@ -82,6 +82,9 @@ Result<> Sizes::visit(mlir::Operation* op) {
       name == "linalg.softmax")
     return tieWhole(op, op->getOperand(0), op->getResult(0));
   if (name == "tensor.expand_shape" || name == "tensor.collapse_shape") return tieReshape(op);
+  if (name == "tensor.extract_slice" || name == "tensor.insert_slice" || name == "tensor.pad" ||
+      name == "tensor.concat")
+    return tieSlice(op);
   if (name == "cf.assert") return tieAssert(op);
   return Unit{};
 }

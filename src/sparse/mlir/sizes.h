@@ -35,6 +35,7 @@ class Sizes {
   Result<> tieEmpty(mlir::Operation* op);
   Result<> tieAssert(mlir::Operation* op);
   Result<> tieReshape(mlir::Operation* op);
+  Result<> tieSlice(mlir::Operation* op);  // slices.cpp
   Result<> tieWhole(mlir::Operation* op, mlir::Value a, mlir::Value b);
 
   const MlirModule& module_;

@@ -70,6 +70,10 @@ Result<> Translator::translate(mlir::Operation* op) {
   if (name == "tensor.cast" || name == "sparse_tensor.convert" || name == "sparse_tensor.reorder_coo")
     return convert(op);
   if (name == "tensor.expand_shape" || name == "tensor.collapse_shape") return reshape(op);
+  if (name == "tensor.extract_slice") return extractSlice(op);
+  if (name == "tensor.insert_slice") return insertSlice(op);
+  if (name == "tensor.pad") return pad(op);
+  if (name == "tensor.concat") return concat(op);
   return fail("T0852", op, fmt::format("{} is not supported", name.str()),
               "lower it to linalg, or compute it before and pass the result as an argument");
 }

@@ -40,6 +40,7 @@ class Translator {
   struct Folded {
     Fold fold = Fold::sum;
     std::vector<std::pair<mlir::Value, bool>> terms;  // and whether it is subtracted
+    bool storedOnly = false;                          // sparse_tensor.reduce: over stored entries alone
   };
 
   // translate.cpp: the function, and operations without loops
@@ -65,6 +66,25 @@ class Translator {
 
   // reshape.cpp
   Result<> reshape(mlir::Operation* op);
+
+  // slices.cpp
+  Result<> extractSlice(mlir::Operation* op);
+  Result<> insertSlice(mlir::Operation* op);
+  Result<> pad(mlir::Operation* op);
+  Result<> concat(mlir::Operation* op);
+  Result<> knowSizes(mlir::Operation* op, mlir::Value from);
+  Diagnostic notConstant(mlir::Operation* op) const;
+  Result<ExprId> moved(mlir::Operation* op, mlir::Value from, const std::vector<mlir::AffineExpr>& at, Loops& loops);
+  ExprId inside(mlir::Value tensor, const std::vector<mlir::AffineExpr>& at, Loops& loops);
+
+  // stored.cpp: what depends on stored entries
+  Result<ExprId> storedValue(mlir::Operation* op, Scalars& body);
+  Result<ExprId> unary(mlir::Operation* op, Scalars& body);
+  Result<ExprId> binary(mlir::Operation* op, Scalars& body);
+  Result<std::optional<ExprId>> patternOf(mlir::Operation* op, ExprId value) const;
+  Result<ExprId> yielded(mlir::Region& region, const std::vector<ExprId>& arguments, Scalars& body);
+  ExprId whereStored(const std::optional<ExprId>& pattern, ExprId value);
+  ExprId absent(ExprId pattern);
 
   // access.cpp: tensors at indices
   Result<ExprId> access(mlir::Operation* op, mlir::Value tensor, mlir::AffineMap map, Loops& loops);
