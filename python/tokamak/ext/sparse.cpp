@@ -1,9 +1,10 @@
 /// `SparseProgram`: a program in index notation, compiled for data under a schedule. Tensors come as tuples
-/// (name, shape, values, coordinates): float64 values and an int32 matrix of one row an entry, or None where the values
-/// are all of them, row by row.
+/// (name, shape, values, coordinates, keep): float64 values and an int32 matrix of one row an entry, or None where the
+/// values are all of them, row by row. What is to be kept stays packed in the program: while it does not change, None
+/// for its shape stands for it.
 ///
-///   p = SparseProgram(text, [("A", [4, 4], values, at), ("x", [4], x, None)], "full")
-///   r = p.run([...])
+///   p = SparseProgram(text, [("A", [4, 4], values, at, True), ("x", [4], x, None, False)], "full")
+///   r = p.run(p.bind([("A", None, None, None, True), ("x", [4], other, None, False)]))
 ///   r.dense("y", out)
 
 #include <fmt/format.h>
@@ -25,11 +26,14 @@ namespace {
 
 using namespace tokamak::sparse;
 
+using SharedTensors = std::map<std::string, std::shared_ptr<const Tensor>>;
+
 struct SparseProgram {
   Program written;
   Schedule schedule;
   Compiled compiled;
-  Bindings data;  // of the compilation, for what is explained
+  Bindings data;       // of the compilation, for what is explained
+  SharedTensors kept;  // inputs of the last call that are to be kept
 };
 
 struct SparseRun {
@@ -97,24 +101,40 @@ Tensor tensorOf(const TensorDecl& decl, const std::vector<Ref>& item) {
   return std::move(*packed);
 }
 
-Bindings bindingsOf(const Program& program, PyObject* inputs) {
-  Bindings out;
+/// Inputs as the program declares them; sizes must be those of the compilation where there was one.
+SharedTensors checkedInputs(SparseProgram& program, PyObject* inputs) {
+  Bindings fresh;
+  SharedTensors out;
+  std::vector<std::string> toKeep;
   for (const Ref& input : itemsOf(inputs)) {
     const std::vector<Ref> item = itemsOf(input.get());
-    if (item.size() != 4) raise(PyExc_TypeError, "an input is (name, shape, values, coordinates)");
+    if (item.size() != 5) raise(PyExc_TypeError, "an input is (name, shape, values, coordinates, keep)");
     const std::string name = toString(item[0].get());
-    const TensorId id = program.findTensor(name);
-    if (!id || program.tensor(id).role != Role::input) raise(PyExc_ValueError, "the program has no input " + name);
-    out[name] = tensorOf(program.tensor(id), item);
+    const TensorId id = program.written.findTensor(name);
+    if (!id || program.written.tensor(id).role != Role::input)
+      raise(PyExc_ValueError, "the program has no input " + name);
+    const auto kept = program.kept.find(name);
+    if (item[1].get() == Py_None && kept == program.kept.end()) raise(PyExc_ValueError, name + " was not kept");
+    if (item[1].get() == Py_None)
+      out[name] = kept->second;
+    else
+      fresh[name] = tensorOf(program.written.tensor(id), item);
+    if (item[1].get() != Py_None && PyObject_IsTrue(item[4].get())) toKeep.push_back(name);
   }
+  Bindings sized;  // their shapes are enough
+  for (const auto& [name, tensor] : fresh) sized[name].shape = tensor.shape;
+  for (const auto& [name, tensor] : out) sized[name].shape = tensor->shape;
+  if (auto sizes = bindSizes(program.written, sized); !sizes) raise(sizes.error());
+  for (auto& [name, tensor] : valueOf(inDeclaredFormats(program.written, std::move(fresh))))
+    out[name] = std::make_shared<const Tensor>(tensor);
+  for (const std::string& name : toKeep) program.kept[name] = out[name];
   return out;
 }
 
-/// Inputs as the program declares them; sizes must be those of the compilation where there was one.
-Bindings checkedInputs(Program& program, PyObject* inputs) {
-  Bindings bound = bindingsOf(program, inputs);
-  if (auto sizes = bindSizes(program, bound); !sizes) raise(sizes.error());
-  return valueOf(inDeclaredFormats(program, std::move(bound)));
+TensorPointers pointersTo(const SharedTensors& tensors) {
+  TensorPointers out;
+  for (const auto& [name, tensor] : tensors) out[name] = tensor.get();
+  return out;
 }
 
 /// `auto`, `unfused`, `full`, or the text of a schedule.
@@ -134,7 +154,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
     check(PyArg_ParseTuple(args, "UOU", &text, &inputs, &schedule));
     SparseProgram out;
     out.written = valueOf(parseProgram(toString(text), "program.ein"));
-    out.data = checkedInputs(out.written, inputs);
+    for (const auto& [name, tensor] : checkedInputs(out, inputs)) out.data[name] = *tensor;
     out.schedule = scheduleOf(out.written, toString(schedule));
     Result<Compiled> compiled = [&] {
       const Released others;
@@ -145,13 +165,32 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   });
 }
 
+constexpr const char* kInputs = "tokamak.SparseInputs";  // the capsule that bind gives
+
+PyObject* bind(PyObject* self, PyObject* inputs) {
+  return guarded([&] {
+    auto bound = std::make_unique<SharedTensors>(checkedInputs(Box::of(self), inputs));
+    Ref capsule = owned(PyCapsule_New(bound.get(), kInputs, [](PyObject* object) {
+      delete static_cast<SharedTensors*>(PyCapsule_GetPointer(object, kInputs));
+    }));
+    bound.release();
+    return capsule;
+  });
+}
+
+const SharedTensors& boundInputs(PyObject* object) {
+  void* bound = PyCapsule_GetPointer(object, kInputs);
+  check(bound != nullptr);
+  return *static_cast<SharedTensors*>(bound);
+}
+
 PyObject* run(PyObject* self, PyObject* inputs) {
   return guarded([&] {
     SparseProgram& program = Box::of(self);
-    const Bindings bound = checkedInputs(program.written, inputs);
+    const SharedTensors& bound = boundInputs(inputs);
     Result<Execution> execution = [&] {
       const Released others;
-      return execute(program.compiled, bound);
+      return execute(program.compiled, pointersTo(bound));
     }();
     Execution done = valueOf(std::move(execution));
     return RunBox::make(types().sparseRun, {program.compiled.program, std::move(done.results), done.tokens});
@@ -165,8 +204,8 @@ PyObject* saveData(PyObject* self, PyObject* args) {
     PyObject *inputs = nullptr, *folderName = nullptr;
     check(PyArg_ParseTuple(args, "OU", &inputs, &folderName));
     const std::string folder = toString(folderName);
-    const Bindings bound = checkedInputs(Box::of(self).written, inputs);
-    for (const auto& [name, tensor] : bound) {
+    for (const auto& [name, shared] : boundInputs(inputs)) {
+      const Tensor& tensor = *shared;
       const std::string path = fmt::format("{}/{}", folder, name);
       const Result<> written = tensor.format.isDense() ? writeTensor(path + ".npy", tensor)
                                : tensor.rank() == 2    ? writeTensor(path + ".mtx", tensor)
@@ -185,7 +224,7 @@ PyObject* simulateRegions(PyObject* self, PyObject* args) {
     const auto profile = fromName<sim::Profile>(toString(profileName));
     if (!profile) raise(PyExc_ValueError, "there is no such profile: " + toString(profileName));
     SparseProgram& program = Box::of(self);
-    const Bindings bound = checkedInputs(program.written, inputs);
+    const SharedTensors& bound = boundInputs(inputs);
     struct Line {
       std::string name;
       uint64_t cycles, tokens;
@@ -193,7 +232,7 @@ PyObject* simulateRegions(PyObject* self, PyObject* args) {
     std::vector<Line> lines;
     const auto simulated = [&] {
       const Released others;
-      return executeWith(program.compiled, bound,
+      return executeWith(program.compiled, pointersTo(bound),
                          [&](const CompiledRegion& region, const stream::Inputs& reads) -> Result<stream::Storages> {
                            sim::Options options;
                            options.profile = *profile;
@@ -298,6 +337,7 @@ PyObject* tokens(PyObject* self, PyObject*) {
 }
 
 PyMethodDef programMethods[] = {
+    {"bind", bind, METH_O, "bind([(name, shape, values, coordinates, keep), ...]) -> inputs"},
     {"run", run, METH_O, "run(inputs) -> SparseRun"},
     {"simulate", simulateRegions, METH_VARARGS, "simulate(inputs, profile) -> [(region, cycles, tokens)]"},
     {"save_data", saveData, METH_VARARGS, "save_data(inputs, folder): each input as a file"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import threading
 from typing import Any
 
 import torch
@@ -46,6 +47,12 @@ class Variant:
     recorded: Recorded
     program: _ext.SparseProgram
     schedule: str  # as it was asked for
+    kept: data.Kept
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
+
+    def inputs(self, args: tuple, kwargs: dict) -> object:
+        with self.lock:  # what is kept here and in the program is the same
+            return self.program.bind(inputs(self.recorded, self.kept, args, kwargs))
 
     def schedule_text(self) -> str:
         """The schedule as a file has it."""
@@ -66,7 +73,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         variant = self._variant(args, kwargs)
-        run = variant.program.run(inputs(variant.recorded, args, kwargs))
+        run = variant.program.run(variant.inputs(args, kwargs))
         results = [result(run, item, self.formats) for item in variant.recorded.results]
         return pytree.tree_unflatten(results, variant.recorded.tree)
 
@@ -98,7 +105,7 @@ class Compiled:
         variant = self._variant(args, kwargs)
         if profile not in PROFILES:
             raise refuse("T0801", f"there is no profile {profile!r}", f"use {', '.join(PROFILES)}")
-        lines = variant.program.simulate(inputs(variant.recorded, args, kwargs), profile)
+        lines = variant.program.simulate(variant.inputs(args, kwargs), profile)
         return Simulation(sum(cycles for _, cycles, _ in lines), [RegionCycles(*line) for line in lines])
 
     def save(self, folder: str | os.PathLike, *args: Any, **kwargs: Any) -> None:
@@ -110,7 +117,7 @@ class Compiled:
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "model.ein"), "w", encoding="utf-8") as file:
             file.write(f"{variant.recorded.text}\n{variant.schedule_text()}")
-        variant.program.save_data(inputs(variant.recorded, args, kwargs), os.fspath(folder))
+        variant.program.save_data(variant.inputs(args, kwargs), os.fspath(folder))
 
     def _variant(self, args: tuple, kwargs: dict) -> Variant:
         check(args, kwargs)
@@ -120,8 +127,9 @@ class Compiled:
                 del self.variants[next(iter(self.variants))]
             recorded = record(self.model, args, kwargs, self.formats)
             schedule = schedules.chosen(self.requested, recorded.statements)
-            program = _ext.SparseProgram(recorded.text, inputs(recorded, args, kwargs), schedule)
-            self.variants[key] = Variant(recorded, program, schedule)
+            kept = data.Kept()
+            program = _ext.SparseProgram(recorded.text, inputs(recorded, kept, args, kwargs), schedule)
+            self.variants[key] = Variant(recorded, program, schedule, kept)
         return self.variants[key]
 
 
@@ -147,9 +155,15 @@ def signature(args: tuple, kwargs: dict) -> Any:
     return tuple(parts), tree
 
 
-def inputs(recorded: Recorded, args: tuple, kwargs: dict) -> list[data.Entry]:
+def inputs(recorded: Recorded, kept: data.Kept, args: tuple, kwargs: dict) -> list[data.Entry]:
+    """The inputs as they are now. Weights and sparse arguments mostly stay what they are: those are kept."""
     given = [item for item in pytree.tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
-    return [data.entry(base, tensor_of(base.source, given)) for base in recorded.inputs]
+    entries = []
+    for base in recorded.inputs:
+        tensor = tensor_of(base.source, given)
+        stays = not isinstance(base.source, Argument) or tensor.layout != torch.strided
+        entries.append(kept.entry(base, tensor) if stays else data.entry(base, tensor))
+    return entries
 
 
 def tensor_of(source: object, given: list[torch.Tensor]) -> torch.Tensor:

@@ -8,8 +8,9 @@ from . import formats
 from .index import Base, leaves
 from .places import refuse
 
-Entry = tuple[str, list[int], torch.Tensor, torch.Tensor | None]
-"""An input as the extension takes it: name, shape, float64 values, and int32 coordinates unless all are there."""
+Entry = tuple[str, list[int] | None, torch.Tensor | None, torch.Tensor | None, bool]
+"""An input as the extension takes it: name, shape, float64 values, int32 coordinates unless all are there, and whether
+the program is to keep it packed. Where it has it already, only the name is given."""
 
 
 def coordinates(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -49,7 +50,40 @@ def coordinates(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return at, values.reshape(-1)
 
 
-def entry(base: Base, tensor: torch.Tensor) -> Entry:
+def parts(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """The dense tensors that hold a tensor's data."""
+    if tensor.layout == torch.strided:
+        return [tensor]
+    if tensor.layout == torch.sparse_coo:
+        return [tensor._indices(), tensor._values()]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+
+
+class Kept:
+    """Copies of inputs that a program keeps packed, to see whether they have changed since.
+
+    Values are compared: a tensor's version does not count what is written through `.data` or shared memory.
+    """
+
+    def __init__(self) -> None:
+        self.last: dict[str, tuple[torch.layout, list[torch.Tensor]]] = {}
+
+    def entry(self, base: Base, tensor: torch.Tensor) -> Entry:
+        tensor = tensor.detach()
+        now = parts(tensor)
+        layout, before = self.last.get(base.name, (None, []))
+        same = layout == tensor.layout and tuple(tensor.shape) == base.shape and len(now) == len(before)
+        if same and all(a.dtype == b.dtype and torch.equal(a, b) for a, b in zip(now, before, strict=True)):
+            return base.name, None, None, None, True
+        self.last.pop(base.name, None)
+        fresh = entry(base, tensor, keep=True)
+        self.last[base.name] = (tensor.layout, [part.clone() for part in now])
+        return fresh
+
+
+def entry(base: Base, tensor: torch.Tensor, keep: bool = False) -> Entry:
     """A tensor as the program's input `base`."""
     tensor = tensor.detach()
     if tuple(tensor.shape) != base.shape:
@@ -59,7 +93,7 @@ def entry(base: Base, tensor: torch.Tensor) -> Entry:
     inner = leaves(base.slots)
     shape = [leaf.size for leaf in inner]
     if tensor.layout == torch.strided:
-        return base.name, shape, tensor.to(torch.float64).contiguous().reshape(-1), None
+        return base.name, shape, tensor.to(torch.float64).contiguous().reshape(-1), None, keep
     at, values = coordinates(tensor)
     kept = [axis for axis, size in enumerate(base.shape) if size != 1]
     rows = []
@@ -71,7 +105,7 @@ def entry(base: Base, tensor: torch.Tensor) -> Entry:
             rest = rest // leaf.size
         rows += [rest, *parts[::-1]]  # what is outside the shape stays so, to be refused
     matrix = torch.stack(rows, 1) if rows else torch.zeros(values.numel(), 0)
-    return base.name, shape, values.to(torch.float64).contiguous(), matrix.to(torch.int32).contiguous()
+    return base.name, shape, values.to(torch.float64).contiguous(), matrix.to(torch.int32).contiguous(), keep
 
 
 def as_layout(dense: torch.Tensor, at: torch.Tensor, values: torch.Tensor, wanted: str) -> torch.Tensor:
