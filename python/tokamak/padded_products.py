@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch.fx import GraphModule, Node
 
+from .rewriting import call
+
 aten = torch.ops.aten
 HALVES = (torch.float16, torch.bfloat16)
 UNIT = 8  # elements of 16 bytes
@@ -43,21 +45,14 @@ def pad(module: GraphModule, node: Node, columns: int) -> None:
     graph = module.graph
     right = node.args[-1]
     had = right.meta["val"].shape[1]
-
-    def call(target, *args) -> Node:
-        new = graph.call_function(target, args)
-        values = torch.fx.map_arg(args, lambda n: n.meta["val"])
-        new.meta["val"] = target(*values)
-        return new
-
     with graph.inserting_before(node):
         args = list(node.args)
-        args[-1] = call(aten.constant_pad_nd.default, right, [0, columns - had])
+        args[-1] = call(graph, aten.constant_pad_nd.default, right, [0, columns - had])
         if node.target is aten.addmm.default and args[0].meta["val"].shape[-1] != 1:
-            args[0] = call(aten.constant_pad_nd.default, args[0], [0, columns - had])
-        product = call(node.target, *args)
-        cut = call(aten.slice.Tensor, product, 1, 0, had)
-        dense = call(aten.clone.default, cut)
+            args[0] = call(graph, aten.constant_pad_nd.default, args[0], [0, columns - had])
+        product = call(graph, node.target, *args)
+        cut = call(graph, aten.slice.Tensor, product, 1, 0, had)
+        dense = call(graph, aten.clone.default, cut)
         # As eager lays it out; a slice's own strides would keep the padding.
         dense.meta["val"] = node.meta["val"]
     node.replace_all_uses_with(dense)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch.fx import GraphModule, Node
 
+from .rewriting import call
+
 aten = torch.ops.aten
 SINGLE = (torch.float32, torch.float64)  # halves are rounded where a log-softmax rounds them
 
@@ -35,18 +37,12 @@ def fits(node: Node) -> bool:
 def rewrite(module: GraphModule, node: Node) -> None:
     graph, (logs, dim, index) = module.graph, node.args[:3]
     x = logs.args[0]
-
-    def call(target, *args) -> Node:
-        new = graph.call_function(target, args)
-        new.meta["val"] = target(*torch.fx.map_arg(args, lambda n: n.meta["val"]))
-        return new
-
     with graph.inserting_before(node):
-        most = call(aten.amax.default, x, [dim], True)
-        powers = call(aten.exp.default, call(aten.sub.Tensor, x, most))
-        total = call(aten.log.default, call(aten.sum.dim_IntList, powers, [dim], True))
-        picked = call(aten.gather.default, x, dim, index)
-        alone = call(aten.sub.Tensor, call(aten.sub.Tensor, picked, most), total)
+        most = call(graph, aten.amax.default, x, [dim], True)
+        powers = call(graph, aten.exp.default, call(graph, aten.sub.Tensor, x, most))
+        total = call(graph, aten.log.default, call(graph, aten.sum.dim_IntList, powers, [dim], True))
+        picked = call(graph, aten.gather.default, x, dim, index)
+        alone = call(graph, aten.sub.Tensor, call(graph, aten.sub.Tensor, picked, most), total)
     node.replace_all_uses_with(alone)
     graph.erase_node(node)
     graph.erase_node(logs)

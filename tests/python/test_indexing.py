@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from checks import compare, numbers
+from tokamak.backend import recording
 
 
 def positions(*shape: int, size: int = 4, seed: int = 0) -> torch.Tensor:
@@ -52,8 +53,6 @@ def test_gradients() -> None:
 
 
 def test_one_element_of_every_row_is_a_choice() -> None:
-    from tokamak.backend import recording
-
     x, i, y = numbers(4, 5), positions(4, 1), numbers(4, 3, seed=1)
     function = lambda x, i, y: (x.scatter(1, i, y), x.scatter(1, i, 2.5).exp(), x.scatter(0, i[:1, :1], y))  # noqa: E731
     compare(function, [x, i, y])
@@ -65,8 +64,6 @@ def test_one_element_of_every_row_is_a_choice() -> None:
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_a_loss_reads_its_scores_once(dynamic: bool) -> None:
-    from tokamak.backend import recording
-
     x, i = numbers(6, 33), positions(6, size=33)
     x[1, 3], x[2, 5], x[3] = float("inf"), float("nan"), float("-inf")
     i[4] = -100
