@@ -212,6 +212,7 @@ std::vector<bool> afterAcross(const Graph& graph, const Region& region) {
 }
 
 void joinRegions(const Graph& graph, const FusionOptions& options, FusionPlan& plan, std::vector<LedgerEdge>& edges) {
+  if (options.machine.maxAcross == 0 && !options.machine.pairsFolds) return;
   if (!Joiner(graph, options, plan).run()) return;
   for (LedgerEdge& edge : edges) {
     if (edge.decision != EdgeDecision::cut) continue;
