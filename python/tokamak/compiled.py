@@ -22,8 +22,8 @@ from .decompositions import HALVES
 from .engine import engine
 from .importer.graph import Importer, Refusal
 from .importer.tensors import device_of
+from .odd_products import split_products
 from .options import Options
-from .padded_products import pad_products
 from .picked_logs import pick_logs
 
 log = logging.getLogger("tokamak")
@@ -96,7 +96,7 @@ def compile_graph(
 ) -> CompiledGraph:
     """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
-    pad_products(module)
+    split_products(module)
     pick_logs(module)
     if weights:
         frozen = Frozen(lambda taken: compile_once(module, inputs, options, kind, taken), weights)

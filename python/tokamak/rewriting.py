@@ -9,8 +9,9 @@ import torch
 from torch.fx import Graph, Node
 
 
-def call(graph: Graph, target: Callable, *args: Any) -> Node:
+def call(graph: Graph, target: Callable, *args: Any, **kwargs: Any) -> Node:
     """A call at the graph's insertion point, with the value that it gives of fake tensors."""
-    node = graph.call_function(target, args)
-    node.meta["val"] = target(*torch.fx.map_arg(args, lambda n: n.meta["val"]))
+    node = graph.call_function(target, args, kwargs)
+    values, named = torch.fx.map_arg((args, kwargs), lambda n: n.meta["val"])
+    node.meta["val"] = target(*values, **named)
     return node

@@ -4,7 +4,6 @@ import torch
 import torch.nn.functional as F
 from tokamak.importer.graph import Importer
 from tokamak.lowering import registry
-from tokamak.padded_products import pad, pad_products
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -64,33 +63,6 @@ def test_a_tensor_of_the_host_among_those_of_a_gpu_is_left_to_aten():
     importer = Importer(module, "forward")
     importer.run()
     assert len(importer.refusals) == 1 and "a tensor is on cpu" in importer.refusals[0].reason
-
-
-def test_a_product_of_odd_width_is_padded_for_the_tensor_cores():
-    registry.table()
-    with FakeTensorMode():
-        x = torch.empty(512, 512, device="cuda", dtype=torch.bfloat16)
-        w = torch.empty(512, 8193, device="cuda", dtype=torch.bfloat16)
-        module = make_fx(lambda x, w: (torch.ops.aten.mm(x, w).relu(),), tracing_mode="fake")(x, w)
-    pad_products(module)
-    importer = Importer(module, "forward")
-    importer.run()
-    assert [r.op for r in importer.refusals] == ["aten.mm.default"]
-    assert "[512, 8200]" in importer.segments[0].graph.text()
-    assert (
-        "f32[512, 8193]" in importer.segments[1].graph.text() or "bf16[512, 8193]" in importer.segments[1].graph.text()
-    )
-
-
-def test_a_padded_product_is_the_product():
-    x, w, b = torch.randn(4, 6), torch.randn(6, 5), torch.randn(5)
-    for function in (lambda x, w, b: torch.ops.aten.mm(x, w), lambda x, w, b: torch.ops.aten.addmm(b, x, w)):
-        module = make_fx(function, tracing_mode="fake")(x, w, b)
-        node = next(n for n in module.graph.nodes if n.op == "call_function")
-        pad(module, node, 8)
-        module.recompile()
-        assert "constant_pad_nd" in module.code
-        torch.testing.assert_close(module(x, w, b), function(x, w, b))
 
 
 def test_a_padded_mask_reaches_attention_with_its_strides():

@@ -14,6 +14,7 @@ import dataclasses
 import functools
 import math
 import operator
+import types
 from typing import Any
 
 import sympy
@@ -26,6 +27,7 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from tokamak import _ext
 from tokamak.lowering import registry
+from tokamak.odd_products import odd_product
 
 from .calls import FAST
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
@@ -36,7 +38,7 @@ from .views import VIEWS, make_result_views, seen_results
 
 aten = torch.ops.aten
 VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys(
-    (aten.mm.default, aten.bmm.default, aten.addmm.default), "cuBLAS")}  # fmt: skip
+    (aten.mm.default, aten.bmm.default, aten.addmm.default, odd_product), "cuBLAS")}  # fmt: skip
 """Ops that a GPU's own libraries run."""
 
 CONSTANT_BYTES = 4096  # tensors held by the graph up to this size become constants of the kernels
@@ -129,10 +131,10 @@ class Importer:
 
     def refused(self, node: Node) -> str | None:
         """Why ATen runs this node whatever its operands are."""
-        if (lowering := registry.find(node.target)) is None:
-            return "there is no lowering for it"
         if self.device.type == "cuda" and node.target in VENDORS:
             return f"{VENDORS[node.target]} serves it, through ATen"
+        if (lowering := registry.find(node.target)) is None:
+            return "there is no lowering for it"
         return lowering.leaves(node) or self.banned.get(node)
 
     def new_slot(self) -> int:
@@ -323,7 +325,7 @@ class Importer:
         function = FAST.get(function, function)
         if node.target not in VIEWS:
             self.refusals.append(
-                Refusal(node.name, str(node.target), reason, sum(map(bytes_of, {*node.all_input_nodes, node})))
+                Refusal(node.name, op_name(node.target), reason, sum(map(bytes_of, {*node.all_input_nodes, node})))
             )
         inputs = [self.entries[n] for n in node.all_input_nodes]
         level = max([e.level for e in inputs], default=0)
@@ -456,6 +458,10 @@ def inverse(order: list[int]) -> list[int]:
     for i, axis in enumerate(order):
         out[axis] = i
     return out
+
+
+def op_name(target: Any) -> str:
+    return target.__name__ if isinstance(target, types.FunctionType) else str(target)
 
 
 def has_effect(target: Any) -> bool:
