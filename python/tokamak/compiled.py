@@ -18,6 +18,7 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from . import _ext
+from .conv_biases import split_biases
 from .decompositions import HALVES
 from .engine import engine
 from .importer.graph import Importer, Refusal
@@ -96,6 +97,7 @@ def compile_graph(
 ) -> CompiledGraph:
     """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
+    split_biases(module)
     split_products(module)
     pick_logs(module)
     if weights:

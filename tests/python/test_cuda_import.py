@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn.functional as F
+from tokamak.conv_biases import split, split_biases
 from tokamak.importer.graph import Importer
 from tokamak.lowering import registry
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -40,6 +41,38 @@ def test_products_and_convolutions_are_the_vendors():
     importer = imported(lambda x, w: torch.relu(F.conv2d(x, w)), (1, 3, 8, 8), (4, 3, 3, 3))
     assert [r.reason for r in importer.refusals] == ["cuDNN serves it, through ATen"]
     assert len(importer.segments) == 1
+
+
+def convolved(function, x=(2, 3, 9, 9)):
+    with FakeTensorMode():
+        x, w, bias = (torch.empty(shape, device="cuda") for shape in (x, (4, 3, 3, 3), (4,)))
+        module = make_fx(lambda x, w, b: function(F.conv2d(x, w, b)), tracing_mode="fake")(x, w, bias)
+    split_biases(module)
+    importer = Importer(module, "inference")
+    importer.run()
+    return importer
+
+
+def test_the_bias_of_a_convolution_is_added_by_the_kernel_that_reads_it():
+    importer = convolved(lambda y: (y.permute(0, 2, 3, 1).relu(),))
+    args = importer.after[0][0][2]
+    assert args[2] is None  # cuDNN is not given it
+    assert "add" in importer.segments[1].graph.text() and "relu" in importer.segments[1].graph.text()
+
+
+def test_a_bias_that_no_kernel_waits_for_is_atens():
+    for function in (lambda y: (y,), lambda y: (y.relu(), y), lambda y: (y.permute(0, 2, 3, 1), y.relu())):
+        assert convolved(function).after[0][0][2][2] is not None
+
+
+def test_a_convolution_without_its_bias_and_the_bias_are_the_same():
+    x, w, bias = torch.randn(2, 3, 9, 9), torch.randn(4, 3, 3, 3), torch.randn(4)
+    function = lambda x, w, b: F.conv2d(x, w, b, padding=1)  # noqa: E731
+    module = make_fx(function, tracing_mode="fake")(x, w, bias)
+    split(module, next(n for n in module.graph.nodes if n.target is torch.ops.aten.convolution.default))
+    module.recompile()
+    assert "add" in module.code
+    torch.testing.assert_close(module(x, w, bias), function(x, w, bias))
 
 
 def test_an_index_out_of_range_stops_the_gpu_without_being_waited_for():

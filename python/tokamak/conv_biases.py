@@ -1,0 +1,52 @@
+"""A convolution's bias on a GPU: added by our kernel that comes next.
+
+cuDNN is not given the bias: ATen adds it by a kernel of its own that reads and writes the whole result. Where a kernel
+of ours reads the result anyway it adds the bias on its way.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.fx import GraphModule, Node
+
+from .importer.views import VIEWS
+from .lowering import registry
+from .rewriting import call
+
+aten = torch.ops.aten
+CALLED = (aten.convolution.default, aten.mm.default, aten.addmm.default, aten.bmm.default)
+
+
+def split_biases(module: GraphModule) -> None:
+    """Rewrites the graph in place."""
+    for node in module.graph.find_nodes(op="call_function", target=aten.convolution.default):
+        if node.meta["val"].device.type == "cuda" and node.args[2] is not None and read_by_kernels(node):
+            split(module, node)
+
+
+def read_by_kernels(node: Node) -> bool:
+    """Whether kernels of ours read a value that the caller does not get to see."""
+    users = readers(node)
+    # A result that stays is not copied for its bias: in place, as ATen adds it, takes less memory.
+    return any(map(is_ours, users)) and not any(user.op == "output" for user in users)
+
+
+def readers(node: Node) -> list[Node]:
+    """Who reads a value or views of it."""
+    return [r for user in node.users for r in (readers(user) if user.target in VIEWS else [user])]
+
+
+def is_ours(node: Node) -> bool:
+    return node.target not in CALLED and registry.find(node.target) is not None
+
+
+def split(module: GraphModule, node: Node) -> None:
+    graph, (x, weight, bias, *rest) = module.graph, node.args
+    ones = [1] * (node.meta["val"].dim() - 2)
+    with graph.inserting_before(node):
+        alone = graph.call_function(aten.convolution.default, (x, weight, None, *rest))
+        column = call(graph, aten.view.default, bias, [bias.meta["val"].shape[0], *ones])
+        total = graph.call_function(aten.add.Tensor, (alone, column))
+    alone.meta["val"] = total.meta["val"] = node.meta["val"]
+    node.replace_all_uses_with(total)
+    graph.erase_node(node)
