@@ -2,11 +2,14 @@
 """`tokamak sim` from outside: programs under every profile, reports, published trends, bad input."""
 
 import json
+import os
 import tempfile
 import unittest
 from pathlib import Path
 
 from test_cli import EXAMPLES, Case
+
+SANITIZED = bool(os.environ.get("TOKAMAK_SANITIZE"))  # set by CTest in builds with a sanitizer
 
 
 class Simulator(Case):
@@ -70,7 +73,8 @@ class Simulator(Case):
         out = json.loads(self.ok("sim", self.GCN, *sizes, "--json"))
         self.assertGreater(out["tokens"], 30e6)  # half a gigabyte, if streams were held
         self.assertGreater(out["base_memory"], 0)
-        self.assertLess(out["peak_memory"] - out["base_memory"] - out["tensor_memory"], 20e6)
+        allowed = 100e6 if SANITIZED else 20e6  # a sanitizer keeps shadows, and freed memory back
+        self.assertLess(out["peak_memory"] - out["base_memory"] - out["tensor_memory"], allowed)
 
     def test_bad_input_is_refused(self) -> None:
         self.refused("T0801", "sim", self.GCN, *self.SIZES, "--profile", "fast")
