@@ -94,7 +94,9 @@ class Sparse(Case):
         spmv = EXAMPLES / "sparse" / "spmv.ein"
         self.refused("T0932", "sparse", "run", spmv)
         self.refused("T0976", "sparse", "run", spmv, "--schedule", "none")
-        self.refused("T0904", "sparse", "run", spmv, "--data", "/nowhere")
+        for filled_in in [(), ("--random", "0", "--dims", "N=3,M=4")]:
+            text = self.refused("T0904", "sparse", "run", spmv, "--data", "/nowhere", *filled_in)
+            self.assertIn("/nowhere: error T0904: the folder cannot be read: No such file", text)
         with tempfile.TemporaryDirectory() as folder:
             data = Path(folder)
             np.save(data / "x.npy", np.ones(3))

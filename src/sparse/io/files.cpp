@@ -45,6 +45,12 @@ Result<> writeWholeFile(const std::string& path, std::string_view bytes) {
 
 namespace {
 
+/// Whether the file is there, as far as can be seen.
+bool exists(const std::string& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
 std::string samFile(const std::string& folder, const std::string& tensor, std::string_view what) {
   return fmt::format("{}/tensor_{}_mode_{}", folder, tensor, what);
 }
@@ -59,6 +65,8 @@ Result<std::vector<T>> readNumbers(const std::string& path) {
       double number = 0;
       if (!lines.number(number) || number != number)
         return Diagnostic{"T0906", {path, lines.line(), 1}, "this is not a number", "one number a line"};
+      if (std::is_integral_v<T> && !(number >= 0 && number <= (sizeof(T) == 4 ? 0x1p31 - 1 : 0x1p53)))
+        return Diagnostic{"T0906", {path, lines.line(), 1}, "this is no position", "coordinates are below 2^31"};
       out.push_back(static_cast<T>(number));
     }
   return out;
@@ -102,7 +110,7 @@ Result<Tensor> readSamTensor(const std::string& folder, const std::string& tenso
   for (size_t l = 0; l < out.shape.size(); ++l) {
     LevelStorage storage{out.shape[l], {}, {}};
     const std::string crd = samFile(folder, tensor, fmt::format("{}_crd", l));
-    const bool compressed = fs::exists(crd);
+    const bool compressed = exists(crd);
     if (compressed) {
       TK_TRY(storage.crd, readNumbers<int32_t>(crd));
       TK_TRY(storage.pos, readNumbers<int64_t>(samFile(folder, tensor, fmt::format("{}_seg", l))));
@@ -163,10 +171,14 @@ Result<> writeTensor(const std::string& path, const Tensor& tensor) {
 }
 
 Result<Entries> readFromFolder(const std::string& folder, const std::string& name) {
+  if (std::error_code error; !fs::is_directory(folder, error))
+    return Diagnostic{"T0904",
+                      {folder, 0, 0},
+                      fmt::format("the folder cannot be read: {}", error ? error.message() : "it is not a folder"),
+                      "check the path; single files are given with --input NAME=FILE"};
   for (const std::string_view ending : {".mtx", ".tns", ".npz", ".npy"})
-    if (const std::string path = fmt::format("{}/{}{}", folder, name, ending); fs::exists(path))
-      return readTensor(path);
-  if (fs::exists(samFile(folder, name, "vals"))) {
+    if (const std::string path = fmt::format("{}/{}{}", folder, name, ending); exists(path)) return readTensor(path);
+  if (exists(samFile(folder, name, "vals"))) {
     TK_TRY(const Tensor tensor, readSamTensor(folder, name));
     return unpack(tensor);
   }

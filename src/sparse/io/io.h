@@ -32,7 +32,7 @@ Result<> writeSamTensor(const std::string& folder, const std::string& tensor, co
 /// A file by its ending: .mtx, .tns, .npz, .npy.
 Result<Entries> readTensor(const std::string& path);
 Result<> writeTensor(const std::string& path, const Tensor& tensor);
-/// `name`.mtx, .tns, .npz or .npy in a folder, or a tensor of a SAM folder. T0904 where there is none.
+/// `name`.mtx, .tns, .npz or .npy in a folder, or a tensor of a SAM folder. T0904 where there is none, or no folder.
 Result<Entries> readFromFolder(const std::string& folder, const std::string& name);
 
 Result<std::string> readWholeFile(const std::string& path);

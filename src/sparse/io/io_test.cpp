@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "sparse/io/zip.h"
+
 namespace tokamak::sparse {
 
 namespace {
@@ -69,6 +71,33 @@ TEST(Npz, DamageIsSeen) {
   EXPECT_EQ(parseNpz(changed, "x").error().code, "T0907");
 }
 
+TEST(Zip, SizesOfEightBytes) {
+  const std::map<std::string, std::string> files = {{"a", "first"}, {"b", ""}, {"c", std::string(300, 'x')}};
+  const std::string narrow = formatZip(files);
+  for (const uint64_t wide : {0, 5, 6, 200, 395}) {
+    const std::string bytes = formatZip(files, wide);
+    EXPECT_GT(bytes.size(), narrow.size()) << wide;
+    const auto got = parseZip(bytes, "wide.zip");
+    ASSERT_TRUE(got.ok()) << wide << ": " << got.error().str();
+    EXPECT_EQ(*got, files) << wide;
+    for (size_t cut = 0; cut < bytes.size(); ++cut) EXPECT_FALSE(parseZip(bytes.substr(0, cut), "x").ok()) << cut;
+    for (size_t at = 0; at < bytes.size(); ++at)  // whatever a byte is made to say: an answer, and no crash
+      for (const char byte : {'\x00', '\x7f', '\xff'}) {
+        std::string changed = bytes;
+        changed[at] = byte;
+        (void)parseZip(changed, "x");
+      }
+  }
+}
+
+TEST(Zip, MoreFilesThanTwoBytesCount) {
+  std::map<std::string, std::string> files;
+  for (int i = 0; i < 70000; ++i) files[std::to_string(i)] = "";
+  const auto got = parseZip(formatZip(files), "many.zip");
+  ASSERT_TRUE(got.ok()) << got.error().str();
+  EXPECT_EQ(*got, files);
+}
+
 TEST(Files, ByEndingAndSamFolder) {
   char name[] = "/tmp/tokamak_io_XXXXXX";
   const std::string folder = mkdtemp(name);
@@ -84,6 +113,10 @@ TEST(Files, ByEndingAndSamFolder) {
   EXPECT_EQ(readSamTensor(folder, "S")->levels, tensor.levels);
   expectSample(readFromFolder(folder, "S"));
   EXPECT_EQ(readFromFolder(folder, "none").error().code, "T0904");
+  for (const std::string& place : {folder + "/none", folder + "/a.mtx", std::string(5000, 'x')})
+    EXPECT_TRUE(readFromFolder(place, "S").error().message.starts_with("the folder cannot be read")) << place;
+  ASSERT_TRUE(writeWholeFile(folder + "/tensor_S_mode_1_crd", "1e300\n").ok());
+  EXPECT_EQ(readSamTensor(folder, "S").error().code, "T0906");
   std::filesystem::remove_all(folder);
 }
 

@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 namespace tokamak::sparse {
 
 namespace {
 
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kZip64Extra = 0x0001;
+constexpr uint32_t kWideEnd = 0x06064b50, kWideLocator = 0x07064b50;
+constexpr size_t kWideEndSize = 56, kWideLocatorSize = 20;
 
 uint64_t little(std::string_view bytes, size_t at, size_t width) {
   uint64_t out = 0;
@@ -29,8 +33,9 @@ class ZipReader {
 
   Result<std::map<std::string, std::string>> run() {
     TK_TRY(const size_t end, endRecord());
-    const uint64_t count = little(bytes_, end + 10, 2);
+    uint64_t count = little(bytes_, end + 10, 2);
     size_t at = little(bytes_, end + 16, 4);
+    if (count == 0xffff || at == 0xffffffff) TK_RETURN_IF_ERROR(wideEnd(end, count, at));
     std::map<std::string, std::string> out;
     for (uint64_t i = 0; i < count; ++i) {
       TK_TRY(const Member member, central(at));
@@ -53,8 +58,20 @@ class ZipReader {
     return fail("it has no directory at its end");
   }
 
+  /// Many files, or a directory behind 4 GiB: a wider record says where, and a locator before the end where that is.
+  Result<> wideEnd(size_t end, uint64_t& count, size_t& at) const {
+    if (end < kWideLocatorSize || little(bytes_, end - kWideLocatorSize, 4) != kWideLocator) return Unit{};
+    const size_t record = little(bytes_, end - kWideLocatorSize + 8, 8);
+    if (record > end || end - record < kWideEndSize || little(bytes_, record, 4) != kWideEnd)
+      return fail("its directory is not where its end says");
+    count = little(bytes_, record + 32, 8);
+    at = little(bytes_, record + 48, 8);
+    return Unit{};
+  }
+
   Result<Member> central(size_t& at) const {
-    if (at + 46 > bytes_.size() || little(bytes_, at, 4) != kCentral) return fail("its directory is damaged");
+    if (at > bytes_.size() || bytes_.size() - at < 46 || little(bytes_, at, 4) != kCentral)
+      return fail("its directory is damaged");
     Member out;
     if (little(bytes_, at + 8, 2) & 1) return fail("it is encrypted");
     out.method = little(bytes_, at + 10, 2);
@@ -158,47 +175,95 @@ void append(std::string& out, uint64_t value, size_t width) {
   for (size_t i = 0; i < width; ++i, value >>= 8) out.push_back(static_cast<char>(value));
 }
 
+class ZipWriter {
+ public:
+  explicit ZipWriter(uint64_t wide) : wide_(wide) {}
+
+  std::string run(const std::map<std::string, std::string>& files) {
+    for (const auto& [name, content] : files) add(name, content);
+    const uint64_t begin = out_.size(), size = directory_.size(), count = files.size();
+    out_ += directory_;
+    if (begin >= wide_ || size >= wide_ || count >= 0xffff) wideEnd(begin, size, count);
+    append(out_, kEnd, 4);
+    append(out_, 0, 4);
+    for (int i = 0; i < 2; ++i) append(out_, std::min<uint64_t>(count, 0xffff), 2);
+    append(out_, narrow(size), 4);
+    append(out_, narrow(begin), 4);
+    append(out_, 0, 2);
+    return std::move(out_);
+  }
+
+ private:
+  /// A number as four bytes say it: all ones where the eight-byte one counts.
+  uint64_t narrow(uint64_t value) const { return value >= wide_ ? 0xffffffff : value; }
+
+  /// The extra field with those of the numbers that four bytes cannot say.
+  std::string extra(std::initializer_list<uint64_t> values) const {
+    std::string wide, out;
+    for (const uint64_t value : values)
+      if (value >= wide_) append(wide, value, 8);
+    if (wide.empty()) return out;
+    append(out, kZip64Extra, 2);
+    append(out, wide.size(), 2);
+    return out + wide;
+  }
+
+  void add(const std::string& name, const std::string& content) {
+    const uint64_t offset = out_.size(), size = content.size(), sum = ZipReader::checksum(content);
+    const auto common = [&](std::string& to, size_t extraSize) {
+      append(to, extraSize > 0 ? 45 : 20, 2);  // version needed
+      append(to, 0, 4);                        // flags, method: stored
+      append(to, 0x210000, 4);                 // 1 January 1980
+      append(to, sum, 4);
+      append(to, narrow(size), 4);
+      append(to, narrow(size), 4);
+      append(to, name.size(), 2);
+      append(to, extraSize, 2);
+    };
+    const std::string sizes = extra({size, size}), all = extra({size, size, offset});
+    append(out_, kLocal, 4);
+    common(out_, sizes.size());
+    out_ += name;
+    out_ += sizes;
+    out_ += content;
+    append(directory_, kCentral, 4);
+    append(directory_, 45, 2);
+    common(directory_, all.size());
+    append(directory_, 0, 10);  // comment, disk, attributes
+    append(directory_, narrow(offset), 4);
+    directory_ += name;
+    directory_ += all;
+  }
+
+  void wideEnd(uint64_t begin, uint64_t size, uint64_t count) {
+    const uint64_t record = out_.size();
+    append(out_, kWideEnd, 4);
+    append(out_, kWideEndSize - 12, 8);
+    append(out_, 45, 2);
+    append(out_, 45, 2);
+    append(out_, 0, 8);  // disks
+    append(out_, count, 8);
+    append(out_, count, 8);
+    append(out_, size, 8);
+    append(out_, begin, 8);
+    append(out_, kWideLocator, 4);
+    append(out_, 0, 4);
+    append(out_, record, 8);
+    append(out_, 1, 4);
+  }
+
+  uint64_t wide_;
+  std::string out_, directory_;
+};
+
 }  // namespace
 
 Result<std::map<std::string, std::string>> parseZip(std::string_view bytes, const std::string& name, size_t limit) {
   return ZipReader(bytes, name, limit).run();
 }
 
-std::string formatZip(const std::map<std::string, std::string>& files) {
-  std::string out, directory;
-  for (const auto& [name, content] : files) {
-    const uint64_t offset = out.size(), checksum = ZipReader::checksum(content);
-    const auto common = [&](std::string& to) {
-      append(to, 20, 2);        // version needed
-      append(to, 0, 4);         // flags, method: stored
-      append(to, 0x210000, 4);  // 1 January 1980
-      append(to, checksum, 4);
-      append(to, content.size(), 4);
-      append(to, content.size(), 4);
-      append(to, name.size(), 2);
-      append(to, 0, 2);  // extra
-    };
-    append(out, kLocal, 4);
-    common(out);
-    out += name;
-    out += content;
-    append(directory, kCentral, 4);
-    append(directory, 20, 2);
-    common(directory);
-    append(directory, 0, 10);  // comment, disk, attributes
-    append(directory, offset, 4);
-    directory += name;
-  }
-  const uint64_t begin = out.size();
-  out += directory;
-  append(out, kEnd, 4);
-  append(out, 0, 4);
-  append(out, files.size(), 2);
-  append(out, files.size(), 2);
-  append(out, directory.size(), 4);
-  append(out, begin, 4);
-  append(out, 0, 2);
-  return out;
+std::string formatZip(const std::map<std::string, std::string>& files, uint64_t wide) {
+  return ZipWriter(wide).run(files);
 }
 
 }  // namespace tokamak::sparse

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,7 +13,8 @@ namespace tokamak::sparse {
 /// in the archive are not believed: nothing is allocated beyond `limit` bytes in all.
 Result<std::map<std::string, std::string>> parseZip(std::string_view bytes, const std::string& name,
                                                     size_t limit = size_t{1} << 36);
-/// An archive with the files stored.
-std::string formatZip(const std::map<std::string, std::string>& files);
+/// An archive with the files stored. Sizes and places from `wide` on are written with eight bytes (zip64), as the
+/// format demands of those that four bytes cannot say.
+std::string formatZip(const std::map<std::string, std::string>& files, uint64_t wide = 0xffffffff);
 
 }  // namespace tokamak::sparse
