@@ -61,6 +61,7 @@ DiskStore::DiskStore(const KernelCacheOptions& options, Warn warn) : options_(op
   if (options_.folder.empty()) return;
   file_ = options_.folder + "/kernels.db";
   std::error_code error;
+  if (!options_.make && std::filesystem::status(file_, error).type() == std::filesystem::file_type::not_found) return;
   std::filesystem::create_directories(options_.folder, error);
   if (error) {
     warn_(fmt::format("the kernel cache cannot use {}: {}", options_.folder, error.message()));

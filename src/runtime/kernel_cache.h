@@ -11,7 +11,8 @@
 namespace tokamak::runtime {
 
 struct KernelCacheOptions {
-  std::string folder;  // made if missing; empty: memory only
+  std::string folder;  // empty: memory only
+  bool make = true;    // folder and file, where they are missing; false: memory only there, without a word
   int64_t memoryLimitBytes = 64ll << 20;
   int64_t diskLimitBytes = 512ll << 20;
   int busyTimeoutMs = 200;                     // how long another process's write is waited for

@@ -63,6 +63,22 @@ struct KernelCacheTest : testing::Test {
   }
 };
 
+TEST_F(KernelCacheTest, AskingMakesNoFile) {
+  KernelCacheOptions o = options();
+  o.make = false;
+  {
+    KernelCache cache(o);
+    EXPECT_FALSE(cache.stats().onDisk);
+    EXPECT_EQ(cache.stats().file, database());
+    EXPECT_TRUE(cache.list().empty());
+    EXPECT_EQ(cache.clear(), 0);
+    EXPECT_FALSE(std::filesystem::exists(folder + "/cache"));
+  }
+  fill(3);
+  EXPECT_EQ(KernelCache(o).list().size(), 3u);
+  EXPECT_EQ(warnings, 0) << lastWarning;
+}
+
 TEST_F(KernelCacheTest, KeepsInMemoryAndOnDisk) {
   fill();
   KernelCache cache(options());

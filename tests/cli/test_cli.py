@@ -399,6 +399,15 @@ class Cache(Case):
         self.assertIn("dropped 1 kernel", self.ok("cache", "clear"))
         self.refused("T0801", "cache")
 
+    def test_asking_begins_no_cache(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder) / "none"
+            self.assertIn(f"{place}/kernels.db is not there yet", self.ok("cache", "stats", "--folder", place))
+            self.assertFalse(json.loads(self.ok("cache", "stats", "--folder", place, "--json"))["on_disk"])
+            self.assertIn("empty", self.ok("cache", "list", "--folder", place))
+            self.assertIn("dropped 0", self.ok("cache", "clear", "--folder", place))
+            self.assertFalse(place.exists())
+
 
 if __name__ == "__main__":
     unittest.main()

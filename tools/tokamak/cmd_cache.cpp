@@ -62,7 +62,9 @@ void stats(runtime::KernelCache& cache, bool json) {
     return say(out.dump(2) + "\n");
   }
   if (!stats.onDisk)
-    return say(fmt::format("no cache on disk: {}\n", stats.warning.empty() ? "none is wanted" : stats.warning));
+    return say(fmt::format("no cache on disk: {}\n", !stats.warning.empty() ? stats.warning
+                                                     : stats.file.empty()   ? "none is wanted"
+                                                                            : stats.file + " is not there yet"));
   say(fmt::format("{}: {} kernel{}, {} of at most {}\n", stats.file, stats.diskEntries,
                   stats.diskEntries == 1 ? "" : "s", formatBytes(static_cast<double>(stats.diskBytes)),
                   formatBytes(static_cast<double>(limit))));
@@ -84,6 +86,7 @@ Command addCache(CLI::App& parent) {
   return {app, [=]() -> Result<Outcome> {
             runtime::KernelCacheOptions cacheOptions;
             cacheOptions.folder = options->folder.empty() ? defaultCacheFolder() : options->folder;
+            cacheOptions.make = false;  // to ask is not to begin one
             cacheOptions.warn = [](std::string_view text) { fmt::print(stderr, "tokamak: warning: {}\n", text); };
             runtime::KernelCache cache(cacheOptions);
             if (listing->parsed())
