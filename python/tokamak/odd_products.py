@@ -23,8 +23,8 @@ HALVES = (torch.float16, torch.bfloat16)
 UNIT = 8  # elements of 16 bytes
 LEAST = 1 << 31  # multiplications below which more launches are not worth it
 LEAST_ROWS, LEAST_INNER, LEAST_COLUMNS = 128, 256, 1024
-SHARED_BYTES = 16 << 20  # of the second operand, which every matrix of a batch reads: it stays in the second cache
-TILE = 256  # columns that a block of a product has, at most
+SHARED_BYTES = 32 << 20  # of the second operand, which every matrix of a batch reads: it stays in the second cache
+TILE = (128, 256)  # rows and columns of a result that a multiprocessor computes at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,15 +52,27 @@ class Piece:
     c: Matrices
 
 
+def cuts(batches: int, rows: int, inner: int, width: int, processors: int) -> int:
+    """Into how many pieces to cut the columns: what a batch shares is cached, few multiprocessors wait at its end."""
+    least = -(-width * inner * 2 // SHARED_BYTES)
+
+    def rounds(count: int) -> int:
+        tiles = batches * -(-rows // TILE[0]) * -(-width // (count * TILE[1]))
+        return count * -(-tiles // processors)
+
+    return min(range(least, least + 4), key=rounds)
+
+
 @functools.lru_cache(256)
-def pieces(rows: int, inner: int, columns: int, a_pitch: int, b_pitch: int) -> tuple[Piece, ...]:
+def pieces(rows: int, inner: int, columns: int, a_pitch: int, b_pitch: int, processors: int = 132) -> tuple[Piece, ...]:
     """The whole product. Later pieces write some elements again; the last one is the edges, the two of them a batch."""
     period = UNIT // math.gcd(columns, UNIT)  # rows this far apart begin alike
     step = -columns % UNIT  # so many columns later than the row before, a row begins alike too
     reach = step * (period - 1)
     width = (columns - reach) // UNIT * UNIT
     together = rows // period
-    chunk = max(SHARED_BYTES // (2 * inner) // TILE, 1) * TILE
+    count = cuts(period, together, inner, width, processors)
+    chunk = -(-width // (count * UNIT)) * UNIT
     out = []
     for first in range(0, width, chunk):
         b = Matrices(first * b_pitch, step * b_pitch, b_pitch)
@@ -92,13 +104,18 @@ def write_pieces(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, ou
     (rows, inner), columns = x.shape, w.shape[0]
     if bias is not None:
         out.copy_(bias)
-    *most, edges = pieces(rows, inner, columns, x.stride(0), w.stride(0))
+    *most, edges = pieces(rows, inner, columns, x.stride(0), w.stride(0), processors_of(x.device))
     for piece in most:
         write(piece, x, w, bias is not None, out)
     if bias is not None:  # what is there already must not be added twice
         for side in (slice(0, edges.columns), slice(columns - edges.columns, None)):
             out[:, side] = bias.expand(rows, columns)[:, side]
     write(edges, x, w, bias is not None, out)
+
+
+@functools.cache
+def processors_of(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
 def write(piece: Piece, x: torch.Tensor, w: torch.Tensor, add: bool, out: torch.Tensor) -> None:

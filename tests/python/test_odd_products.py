@@ -1,5 +1,7 @@
 """Products whose rows are no multiples of 16 bytes, in pieces that are."""
 
+import math
+
 import pytest
 import torch
 from tokamak.importer.graph import Importer
@@ -29,7 +31,13 @@ def piece_of_rest(rows, columns):
 @pytest.mark.parametrize("rows, inner, columns", SIZES[:2])
 def test_pieces_share_what_the_second_cache_holds(rows, inner, columns):
     *most, _ = pieces(rows, inner, columns, inner, inner)
-    assert all(piece.columns * inner * 2 <= 16 << 20 for piece in most) and len(most) < 6
+    assert all(piece.columns * inner * 2 <= 32 << 20 for piece in most) and len(most) < 6
+
+
+def test_pieces_leave_few_multiprocessors_waiting():
+    *most, _ = pieces(2048, 768, 50257, 768, 768, 132)
+    rounds = [8 * 2 * -(-piece.columns // 256) / 132 for piece in most]
+    assert sum(map(math.ceil, rounds)) == 24  # as few as one product of all columns takes
 
 
 @pytest.mark.parametrize("rows, inner, columns", SIZES[2:])
