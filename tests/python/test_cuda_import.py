@@ -82,6 +82,18 @@ def test_an_index_out_of_range_stops_the_gpu_without_being_waited_for():
     assert all(slot >= 0 for writes in importer.writes.values() for slot, _ in writes)
 
 
+def test_positions_that_are_counted_need_no_check():
+    def calls(rows):
+        def embed(t):
+            return torch.ops.aten.embedding(t, torch.ops.aten.arange.start_step(0, 8, device="cuda").unsqueeze(0)) * 2
+
+        importer = imported(embed, (rows, 4))
+        return [step[1] for steps in importer.after.values() for step in steps]
+
+    assert not calls(8)
+    assert calls(7) == [torch.ops.aten._assert_async.msg]
+
+
 def test_random_numbers_are_seeded_on_the_gpu():
     importer = imported(lambda x: torch.ops.aten.native_dropout(x, 0.5, True)[0], (4, 8))
     draw = importer.before[0][0]

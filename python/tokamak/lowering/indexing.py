@@ -8,6 +8,7 @@ import torch
 
 from tokamak.importer.dims import Dim
 from tokamak.importer.segment import product
+from tokamak.importer.views import root_of
 
 from .registry import Context, Unsupported, Value, lowers
 from .shapes import axis_of
@@ -19,6 +20,17 @@ def as_index(c: Context, index: Value) -> Value:
     if index.dtype in ("bool", "u8"):
         raise Unsupported("an index is a mask: the result's size depends on data")
     return index if index.dtype in ("i32", "i64") else c.b.cast(index, "i64")
+
+
+def surely_below(index: torch.fx.Node, size: Dim) -> bool:
+    """Whether an index counts up from a known start to a known end within range, as positions do."""
+    count = root_of(index)
+    if count.target is not aten.arange.start_step or len(count.args) not in (2, 3):
+        return False
+    if index.meta["val"].dtype != count.meta["val"].dtype:  # its bits seen as other numbers
+        return False
+    start, end, step = (*count.args, 1)[:3]
+    return all(isinstance(n, int) for n in (start, end, step, size)) and start >= 0 and step > 0 and end <= size
 
 
 @lowers(aten.index_select.default)
@@ -40,7 +52,8 @@ def embedding(
 ) -> Value:
     index = as_index(c, index)
     out = c.b.index_select(weight, index, 0)
-    c.require_index(index, weight.shape[0])
+    if not surely_below(c.node.args[1], weight.shape[0]):
+        c.require_index(index, weight.shape[0])
     return out
 
 
