@@ -43,47 +43,33 @@ std::optional<Affine> affineOf(const Graph& graph, const Node& node, const Norm&
   return affine;
 }
 
-/// The axis of the filter that runs over output channels; nothing if the producer's channels are not the norm's.
-std::optional<Axis> filterAxis(const Graph& graph, const Node& producer) {
-  if (const auto* conv = std::get_if<Conv>(&producer.op))
-    return conv->channelsLast ? std::nullopt : std::optional<Axis>(0);
-  const auto* matmul = std::get_if<MatMul>(&producer.op);
-  if (!matmul || producer.type.rank() != 2 || graph.type(producer.operands[1]).rank() != 2) return std::nullopt;
-  return matmul->transposeB ? 0 : 1;
-}
-
-Array scaledFilter(const Array& filter, Axis axis, const std::vector<double>& scale) {
-  Array result = filter;
-  int64_t inner = 1;
-  for (size_t i = axis + 1; i < filter.shape().size(); ++i) inner *= filter.shape()[i];
-  const int64_t channels = filter.shape()[axis];
-  for (int64_t i = 0; i < filter.size(); ++i) result.setDouble(i, filter.getDouble(i) * scale[i / inner % channels]);
-  return result;
+/// Whether the channels of the product, if it is one, are at axis 1 of its result, where the norm's are.
+bool hasItsChannels(const Node& producer) {
+  if (const auto* conv = std::get_if<Conv>(&producer.op)) return !conv->channelsLast;
+  return std::holds_alternative<MatMul>(producer.op) && producer.type.rank() == 2;
 }
 
 ValueId fold(Rewriter& rewriter, const Node& node, const Norm& op) {
   const Node producer = rewriter.target().node(node.operands[0]);
-  const auto axis = filterAxis(rewriter.target(), producer);
   const auto channels = node.type.rank() > 1 ? node.type.shape[1].constant() : std::nullopt;
-  if (!axis || !channels || *channels == 0) return {};
-  const auto* filter = std::get_if<Constant>(&rewriter.target().node(producer.operands[1]).op);
-  const auto affine = affineOf(rewriter.target(), node, op, *channels);
-  if (!filter || !affine) return {};
-  Array bias(node.type.dtype, {*channels});
-  std::vector<double> oldBias(*channels, 0.0);
+  if (!hasItsChannels(producer) || isHalf(node.type.dtype) || !channels || *channels == 0) return {};
+  auto affine = affineOf(rewriter.target(), node, op, *channels);
+  if (!affine) return {};
   if (producer.operands.size() > 2) {
-    const auto known = parameter(rewriter.target(), producer.operands[2], *channels);
-    if (!known) return {};
-    oldBias = *known;
+    const auto bias = parameter(rewriter.target(), producer.operands[2], *channels);
+    if (!bias) return {};
+    for (int64_t i = 0; i < *channels; ++i) affine->shift[i] += (*bias)[i] * affine->scale[i];
   }
-  for (int64_t i = 0; i < *channels; ++i) bias.setDouble(i, oldBias[i] * affine->scale[i] + affine->shift[i]);
-  const TensorType filterType = rewriter.type(producer.operands[1]);
-  auto constant = [&](Array data, TensorType type) {
-    return rewriter.append(Constant{std::make_shared<const Array>(std::move(data))}, {}, std::move(type));
+  auto channelwise = [&](const std::vector<double>& values) {
+    Array data(node.type.dtype, {*channels});
+    for (int64_t i = 0; i < *channels; ++i) data.setDouble(i, values[i]);
+    const ValueId constant =
+        rewriter.append(Constant{std::make_shared<const Array>(std::move(data))}, {}, {node.type.dtype, {*channels}});
+    return rewriter.broadcast(constant, {1}, node.type.shape);
   };
-  const ValueId newFilter = constant(scaledFilter(*filter->data, *axis, affine->scale), filterType);
-  const ValueId newBias = constant(std::move(bias), {node.type.dtype, {*channels}});
-  return rewriter.append(producer.op, {producer.operands[0], newFilter, newBias}, node.type);
+  const ValueId scale = channelwise(affine->scale), shift = channelwise(affine->shift);
+  const ValueId product = rewriter.append(producer.op, {producer.operands[0], producer.operands[1]}, producer.type);
+  return rewriter.binary(BinaryKind::add, rewriter.binary(BinaryKind::mul, product, scale), shift);
 }
 
 }  // namespace

@@ -67,11 +67,12 @@ ValueId rootMeanSquare(Emitter& emit, ValueId x, const std::vector<Axis>& axes, 
 }
 
 /// With known statistics factor and summand of a channel are computed once a channel: two ops an element, which a
-/// library applies to its product. As in eager: scale = weight / deviation, shift = bias - mean * scale.
+/// library applies to its product. As in eager: scale = weight / deviation, shift = bias - mean * scale. Both are
+/// rounded once, from f64: a scale's error is the same in every element, so that nothing averages it away.
 ValueId inferenceBatch(Emitter& emit, ValueId x, NormOperands o, double eps) {
   const TensorType type = emit.type(x);
-  auto channelwise = [&](ValueId v) { return emit.broadcast(v, {1}, type.shape); };
-  auto wide = [&](ValueId v) { return emit.cast(v, type.dtype, true); };
+  auto channelwise = [&](ValueId v) { return emit.broadcast(emit.cast(v, type.dtype, true), {1}, type.shape); };
+  auto wide = [&](ValueId v) { return emit.cast(v, DType::f64, true); };
   ValueId scale = reciprocalDeviation(emit, wide(o.variance), eps);
   if (o.weight.valid()) scale = emit.binary(BinaryKind::mul, scale, wide(o.weight));
   const ValueId drift = emit.binary(BinaryKind::mul, wide(o.mean), scale);
