@@ -159,6 +159,42 @@ def test_another_weight_at_the_address_of_a_frozen_one_is_noticed():
             net.weight = torch.nn.Parameter(torch.nn.init.uniform_(torch.empty(64, 64)))
 
 
+def test_what_frozen_weights_alone_decide_is_computed_once():
+    net = torch.nn.utils.parametrizations.weight_norm(torch.nn.Conv1d(8, 8, 3, groups=2)).eval()
+    x = torch.randn(2, 8, 20)
+    with torch.no_grad():
+        plain, once = tokamak.explain(net, x), tokamak.explain(net, x, options={"freeze": True})
+        assert "sqrt" in str(plain) and "sqrt" not in str(once)
+        frozen = compile(net, freeze=True)
+        for _ in range(2):
+            torch.testing.assert_close(frozen(x), net(x))
+            net.parametrizations.weight.original0.mul_(3)
+
+
+def test_results_that_frozen_weights_alone_decide_are_the_callers():
+    table = torch.nn.Parameter(torch.randn(6, 4))
+
+    class Biases(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = table
+
+        def forward(self, x):
+            near = (torch.arange(5)[:, None] - torch.arange(5)).abs()
+            biases = torch.nn.functional.embedding(near, self.table).permute(2, 0, 1)
+            return x + biases, biases * 2, (self.table + 1).t()
+
+    net, x = Biases(), torch.randn(4, 5, 5)
+    frozen = compile(net, freeze=True)
+    with torch.no_grad():
+        for _ in range(2):
+            got = frozen(x)
+            for ours, eager in zip(got, net(x), strict=True):
+                torch.testing.assert_close(ours, eager)
+                assert ours.stride() == eager.stride()
+                ours.zero_()  # the next call gives them anew
+
+
 def test_weights_made_in_inference_mode_are_inputs():
     x = torch.randn(4, 16)
     with torch.inference_mode():

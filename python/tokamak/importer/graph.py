@@ -31,6 +31,7 @@ from tokamak.odd_products import odd_product
 
 from .calls import FAST
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
+from .known import known_values
 from .levels import bytes_of, late_levels
 from .segment import HALVES, Segment, Value
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
@@ -96,6 +97,7 @@ class Importer:
         self.symbols: dict[str, tuple[Entry, int]] = {}  # where a symbol's value is found: an entry's axis, or -2
         self.hints: dict[str, int] = {}
         self.constants: dict[int, Any] = {}
+        self.known: dict[Node, torch.Tensor | None] = {}  # what frozen weights alone decide
         self.refusals: list[Refusal] = []
         self.required: dict[int, list[Value]] = {}
         self.values = 0
@@ -106,6 +108,7 @@ class Importer:
     # The walk
 
     def run(self) -> None:
+        self.known = known_values(self.module.graph, self.constant_arguments())
         self.late = late_levels(self.module.graph, self.will_be_called, lambda node: node.target in VIEWS)
         for node in self.module.graph.nodes:
             if node.op == "output":
@@ -114,6 +117,8 @@ class Importer:
                 self.entries[node] = self.placeholder(node)
             elif node.op == "get_attr":
                 self.entries[node] = self.attribute(node)
+            elif node in self.known:
+                self.entries[node] = self.computed_once(node)
             else:
                 self.entries[node] = self.compute(node)
         for level, segment in self.segments.items():
@@ -122,7 +127,7 @@ class Importer:
 
     def will_be_called(self, node: Node) -> bool:
         """Whether ATen runs this node, as far as can be told before it is lowered."""
-        if node.op != "call_function" or node.target is operator.getitem:
+        if node.op != "call_function" or node.target is operator.getitem or node in self.known:
             return False
         fake = node.meta.get("val")
         if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
@@ -145,10 +150,26 @@ class Importer:
         fake = node.meta.get("val")
         entry = Entry(fake, slot=self.new_slot(), node=node)
         index = entry.slot
-        if index in self.frozen and self.device.type == "cpu" and served(fake, self.device):
+        if self.is_constant(node, index):
             entry.object = self.frozen[index]
             entry.emit = lambda level, t=entry.object: self.segment(level).constant(t)
         self.learn_symbols(entry)
+        return entry
+
+    def is_constant(self, node: Node, index: int) -> bool:
+        return index in self.frozen and self.device.type == "cpu" and served(node.meta.get("val"), self.device)
+
+    def constant_arguments(self) -> dict[Node, torch.Tensor]:
+        arguments = self.module.graph.find_nodes(op="placeholder")
+        return {node: self.frozen[i] for i, node in enumerate(arguments) if self.is_constant(node, i)}
+
+    def computed_once(self, node: Node) -> Entry:
+        value = self.known[node]
+        if value is None:
+            return Entry(node.meta["val"], node=node)
+        entry = Entry(node.meta["val"], slot=self.new_slot(), node=node, object=value)
+        self.constants[entry.slot] = value
+        entry.emit = lambda level, t=value: self.segment(level).constant(t)
         return entry
 
     def attribute(self, node: Node) -> Entry:
