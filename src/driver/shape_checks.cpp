@@ -22,8 +22,11 @@ class Collector {
       if (auto* op = std::get_if<Reduce>(&node.op)) fold(node, *op);
       if (auto* op = std::get_if<AdaptivePool>(&node.op)) resample(node, op->spatial);
       if (auto* op = std::get_if<Resize>(&node.op)) resample(node, op->spatial);
-      if (auto* op = std::get_if<Gather>(&node.op))
+      if (auto* op = std::get_if<Gather>(&node.op)) {
         within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
+        somethingToRead(node, op->axis);
+      }
+      if (auto* op = std::get_if<IndexSelect>(&node.op)) somethingToRead(node, op->axis);
       if (auto* op = std::get_if<Scatter>(&node.op))
         within(graph_.type(node.operands[1]).shape, graph_.type(node.operands[0]).shape, op->axis);
     }
@@ -61,6 +64,14 @@ class Collector {
   void resample(const Node& node, int64_t spatial) {
     const Shape& from = graph_.type(node.operands[0]).shape;
     for (size_t a = from.size() - static_cast<size_t>(spatial); a < from.size(); ++a) atMost(1, from[a]);
+  }
+  /// An index finds something along `axis`, unless the result is empty: a place in nothing is no memory of ours.
+  void somethingToRead(const Node& node, Axis axis) {
+    const Dim& from = graph_.type(node.operands[0]).shape[axis];
+    if (const auto extent = from.constant(); extent && *extent > 0) return;
+    Dim some = 1;
+    for (const Dim& extent : node.type.shape) some = some * Dim::min(extent, 1);
+    atMost(some, from);
   }
   void within(const Shape& index, const Shape& from, Axis axis) {
     for (size_t a = 0; a < index.size(); ++a)

@@ -64,6 +64,23 @@ class WindowFold {
   kernel::VarId value_, position_;
 };
 
+/// How many of a window's `size` elements, `dilation` apart from `start` on, lie below `limit`, and at 0 or above if
+/// `fromZero`.
+ExprId elementsWithin(Writer& w, ExprId start, int64_t size, int64_t dilation, bool fromZero, ExprId limit) {
+  const auto least = [&](ExprId a, ExprId b) { return w.binary(BinaryKind::min, a, b); };
+  const auto most = [&](ExprId a, ExprId b) { return w.binary(BinaryKind::max, a, b); };
+  if (dilation == 1) {
+    const ExprId end = least(w.add(start, w.i64(size)), limit), begin = fromZero ? most(start, w.i64(0)) : start;
+    return most(w.sub(end, begin), w.i64(0));
+  }
+  const auto stepsTo = [&](ExprId place) {  // elements before it, where there is no end of them
+    const ExprId up = w.add(w.sub(place, start), w.i64(dilation - 1));
+    return least(most(w.binary(BinaryKind::div, up, w.i64(dilation)), w.i64(0)), w.i64(size));
+  };
+  const ExprId below = stepsTo(limit);
+  return fromZero ? most(w.sub(below, stepsTo(w.i64(0))), w.i64(0)) : below;
+}
+
 }  // namespace
 
 ExprId Emitter::pool(ValueId v, const Pool& op, const At& at) {
@@ -101,10 +118,7 @@ ExprId Emitter::pool(ValueId v, const Pool& op, const At& at) {
     }
     const Index start = m.add(m.mul(at.index[first + s], Dim(op.stride[s])), Dim(-op.low[s]));
     const Dim limit = op.countPad ? from.shape[first + s] + Dim(op.high[s] - extra) : from.shape[first + s];
-    const ExprId end = w.binary(BinaryKind::min, m.expr(m.add(start, Dim(op.window[s]))), w.dim(limit));
-    ExprId begin = m.expr(start);
-    if (!op.countPad) begin = w.binary(BinaryKind::max, begin, w.i64(0));
-    count = w.mul(count, w.sub(end, begin));
+    count = w.mul(count, elementsWithin(w, m.expr(start), op.window[s], op.dilation[s], !op.countPad, w.dim(limit)));
   }
   return w.binary(BinaryKind::div, fold.result(), w.convert(count, type));
 }

@@ -121,6 +121,36 @@ TEST(EmptyAxis, ExtremesOfNothingAreRefused) {
   }
 }
 
+TEST(EmptyAxis, ReadsFromNothingAreRefused) {
+  for (const std::string op : {"gather", "index_select"})
+    for (const std::string from : {"0", "N"}) {
+      const std::string head = "graph @g(%x: f32[" + from + ", 4], %i: i64[K, 4]) {\n  %0 = " + op,
+                        tail = op == "gather" ? "f32[K, 4]" : "f32[K, 4, 4]";
+      const Graph graph = parsed(head + " %x, %i {axis = 0} : " + tail + "\n  return %0\n}\n");
+      const std::vector<Array> some{Array(DType::f32, {0, 4}), Array(DType::i64, {3, 4})};
+      for (const auto& [who, outputs] : everyWay(graph, some)) EXPECT_FALSE(outputs) << who << ": " << op << from;
+      const std::vector<Array> none{Array(DType::f32, {0, 4}), Array(DType::i64, {0, 4})};
+      for (const auto& [who, outputs] : everyWay(graph, none)) EXPECT_TRUE(outputs) << who << ": " << op << from;
+    }
+}
+
+TEST(EmptyAxis, WindowsOfPaddingHoldTheLeastValue) {
+  const std::string window = ", window = [2], stride = [1], low = [1], high = [1], dilation = [1]}";
+  for (const auto& [dtype, least] : std::vector<std::pair<DType, double>>{{DType::f32, -INFINITY},
+                                                                          {DType::f16, -INFINITY},
+                                                                          {DType::i8, -128},
+                                                                          {DType::i32, -0x1p31},
+                                                                          {DType::u8, 0}}) {
+    const std::string name(nameOf(dtype));
+    const std::vector<Array> x{Array(dtype, {2, 0})};
+    expectAll(unary("pool %x {kind = max" + window, name + "[2, N + 1]", name + "[2, N]"), x, {2, 1}, least);
+    expectAll(unary("pool %x {kind = argmax" + window, "i64[2, N + 1]", name + "[2, N]"), x, {2, 1}, -1);
+    if (!isFloat(dtype)) continue;
+    const std::string mean = "pool %x {kind = avg, count_pad = false" + window;
+    expectAll(unary(mean, name + "[2, N + 1]", name + "[2, N]"), x, {2, 1}, NAN);
+  }
+}
+
 TEST(EmptyAxis, ExtremesOfEmptyResultsAreNothing) {
   const std::string text = unary("reduce %x {kind = max, axes = [1]}", "f32[M]", "f32[M, N]");
   expectAll(text, {Array(DType::f32, {0, 3})}, {0}, 0);

@@ -16,6 +16,8 @@ void addPools(Cases& cases, ValueId x) {
       {.window = {2, 3}, .stride = {1, 2}, .low = {1, 0}, .high = {1, 1}, .dilation = {1, 1}},
       {.window = {2, 2}, .stride = {2, 3}, .low = {0, 1}, .high = {0, 0}, .dilation = {2, 1}, .countPad = false},
       {.window = {3}, .stride = {1}, .low = {1}, .high = {1}, .dilation = {2}, .divisor = 5},
+      {.window = {3, 2}, .stride = {1, 1}, .low = {3, 1}, .high = {4, 2}, .dilation = {2, 3}, .countPad = false},
+      {.window = {3}, .stride = {2}, .low = {1}, .high = {3}, .dilation = {2}, .extraHigh = {2}},
       {.window = {1}, .stride = {1}, .low = {0}, .high = {0}, .dilation = {1}}};
   const DType dtype = cases.type(x).dtype;
   for (Pool pool : shapes)

@@ -27,6 +27,9 @@ struct Call {
   Diagnostic error(std::string code, const std::string& message, std::string hint) const;
 };
 
+/// What no integer of the dtype is beyond: below it, or above it.
+int64_t extremeOf(DType dtype, bool least);
+
 /// The node's own op on the call's operands.
 Result<Value> applyOp(const Call& call);
 

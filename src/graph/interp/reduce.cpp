@@ -55,14 +55,6 @@ int64_t extremePosition(const std::vector<T>& x, int64_t base, const std::vector
   return static_cast<int64_t>(best);
 }
 
-/// What no integer of the dtype is beyond: below it, or above it.
-int64_t extremeOf(DType dtype, bool least) {
-  if (dtype == DType::boolean) return least ? 0 : 1;
-  if (dtype == DType::u8) return least ? 0 : 255;
-  const int64_t low = std::numeric_limits<int64_t>::min() >> (64 - bitWidth(dtype));
-  return least ? low : ~low;
-}
-
 double square(double x) { return x * x; }
 
 double foldFloats(const Reduce& op, const std::vector<double>& x, int64_t base, const std::vector<int64_t>& offsets) {
@@ -99,6 +91,13 @@ bool foldTruth(bool all, const Value& x, int64_t base, const std::vector<int64_t
 }
 
 }  // namespace
+
+int64_t extremeOf(DType dtype, bool least) {
+  if (dtype == DType::boolean) return least ? 0 : 1;
+  if (dtype == DType::u8) return least ? 0 : 255;
+  const int64_t low = std::numeric_limits<int64_t>::min() >> (64 - bitWidth(dtype));
+  return least ? low : ~low;
+}
 
 Result<Value> apply(const Reduce& op, const Call& call) {
   const Value& x = call.operand(0);

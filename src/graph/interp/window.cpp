@@ -25,12 +25,12 @@ struct Planes {
   }
 };
 
-/// What a window has seen. Its members are those of the result of each PoolKind.
+/// What a window has seen. Its members are those of the result of each PoolKind; of a window wholly in the padding the
+/// largest element is the dtype's least value, at no position.
 template <class T>
 struct WindowFold {
-  T best =
-      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  int64_t position = 0;
+  T best;  // begins as the least there is
+  int64_t position = -1;
   int64_t inside = 0;
   T sum{};
 
@@ -53,13 +53,13 @@ void store(PoolKind kind, const WindowFold<T>& fold, double count, int64_t at, s
 }
 
 template <class T>
-void poolWindows(const Pool& op, const Planes& planes, const std::vector<T>& x, std::vector<T>& values,
+void poolWindows(const Pool& op, const Planes& planes, const std::vector<T>& x, T least, std::vector<T>& values,
                  std::vector<int64_t>& positions) {
   const size_t k = op.window.size();
   int64_t at = 0;
   for (int64_t image = 0; image < planes.images; ++image)
     forEachIndex(planes.out, [&](const Extents& o) {
-      WindowFold<T> fold;
+      WindowFold<T> fold{least};
       int64_t counted = 0;
       forEachIndex(op.window, [&](const Extents& w) {
         bool inside = true, inPadding = true;
@@ -93,7 +93,7 @@ void poolAdaptively(PoolKind kind, const Planes& planes, const std::vector<T>& x
         box[axis] = ((o[axis] + 1) * n + m - 1) / m - first[axis];
         base += first[axis] * planes.strides[axis];
       }
-      WindowFold<T> fold;
+      WindowFold<T> fold{x[image * planes.inSize + base]};
       forEachOffset(box, planes.strides, base,
                     [&](int64_t, int64_t offset) { fold.add(x[image * planes.inSize + offset], offset); });
       store(kind, fold, static_cast<double>(fold.inside), at++, values, positions);
@@ -126,9 +126,9 @@ Result<Value> apply(const Pool& op, const Call& call) {
   Value out = call.result();
   const Planes planes(x.shape, call.shape, op.window.size());
   if (isFloat(x.dtype))
-    poolWindows(op, planes, x.floats, out.floats, out.ints);
+    poolWindows(op, planes, x.floats, -std::numeric_limits<double>::infinity(), out.floats, out.ints);
   else
-    poolWindows(op, planes, x.ints, out.ints, out.ints);
+    poolWindows(op, planes, x.ints, extremeOf(x.dtype, true), out.ints, out.ints);
   return out;
 }
 
