@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-codegen::cuda::CodeCache cacheOf(std::shared_ptr<runtime::KernelCache> cache) {
+codegen::cuda::CodeCache cacheOf(const std::shared_ptr<runtime::KernelCache>& cache) {
   if (!cache) return {};
   return {[cache](const std::string& key) { return cache->get(key); },
           [cache](const std::string& key, const std::string& code, const std::string& description) {

@@ -17,10 +17,13 @@ Result<> forEachInParallel(size_t count, const std::function<Result<>(size_t)>& 
       if (auto done = work(i); !done) errors[i] = done.error();
   };
   std::vector<std::thread> helpers;
-  const size_t threads = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+  size_t threads = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+  helpers.reserve(threads);
   try {
-    for (size_t t = 1; t < threads; ++t) helpers.emplace_back(loop);
-  } catch (const std::system_error&) {}  // fewer threads than hoped for do it too
+    while (helpers.size() + 1 < threads) helpers.emplace_back(loop);
+  } catch (const std::system_error&) {
+    threads = helpers.size() + 1;  // fewer than hoped for do it too
+  }
   loop();
   for (auto& t : helpers) t.join();
   for (auto& error : errors)

@@ -40,7 +40,7 @@ class Matcher {
       EpilogueStep step;
       if (!matchBinary(product, at, step) && !matchActivation(at, step)) break;
       at = step.result;
-      steps.push_back(std::move(step));
+      steps.push_back(step);
       if (!options_.acceptsEpilogue || options_.acceptsEpilogue(graph_, product, steps)) continue;
       steps.pop_back();
       break;

@@ -146,7 +146,7 @@ static std::optional<Dim> exactQuotient(const Dim& a, const Dim& b) {
   const auto divisor = termsOf(b);
   if (divisor.size() != 1 || divisor[0].coefficient == 0) return std::nullopt;
   Dim sum = 0;
-  for (auto term : termsOf(a)) {
+  for (const auto& term : termsOf(a)) {
     if (floorModInt(term.coefficient, divisor[0].coefficient) != 0) return std::nullopt;
     Dim product = Dim(floorDivInt(term.coefficient, divisor[0].coefficient));
     auto rest = term.factors;

@@ -97,7 +97,7 @@ TEST(Npy, RefusesWithACode) {
   EXPECT_EQ(codeOf(file(good, "12345678", 9)), "T0302");
   EXPECT_EQ(codeOf(file(good, "1234567")), "T0304");
   EXPECT_EQ(codeOf(file(good, "123456789")), "T0304");
-  auto dictionary = [](std::string descr, std::string order, std::string shape) {
+  auto dictionary = [](const std::string& descr, const std::string& order, const std::string& shape) {
     return file("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }", "");
   };
   for (const char* type : {"'<c8'", "'<u4'", "'<U3'", "'|O'", "'<f16'", "''", "[('a', '<f4')]", "'<M8[ns]'"})

@@ -42,6 +42,7 @@ ValueId Builder::apply(Op op, std::vector<ValueId> operands, const TensorType* d
   if (!usable(operands)) return {};
   if (std::holds_alternative<Input>(op)) return fail("T0213", "an input is not an op", "call input()");
   std::vector<TensorType> types;
+  types.reserve(operands.size());
   for (ValueId v : operands) types.push_back(graph_.type(v));
   if (declared)
     if (auto status = infer::checkType(*declared); !status) return fail(status.error());

@@ -119,6 +119,7 @@ void round(EvalPrecision precision, Value& value) {
 
 Result<std::vector<Array>> evaluateWith(const Graph& graph, const std::vector<Array>& inputs, Settle settle) {
   std::vector<std::vector<int64_t>> shapes;
+  shapes.reserve(inputs.size());
   for (const Array& input : inputs) shapes.push_back(input.shape());
   TK_TRY(DimBindings dims, bindDims(graph, shapes));
   TK_RETURN_IF_ERROR(checkDTypes(graph, inputs));

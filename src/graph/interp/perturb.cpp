@@ -81,6 +81,7 @@ double Perturbation::error(double epsilon) {
 
 void Perturbation::disturbOperands(const Call& call, Value& result, double epsilon, bool evenExact) {
   std::vector<Value> operands;
+  operands.reserve(call.operands.size());
   Call again = call;
   again.meanError = error(epsilon);
   for (const Value* operand : call.operands) operands.push_back(*operand);
