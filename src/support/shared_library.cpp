@@ -10,7 +10,8 @@ namespace {
 
 std::string pathOf(void* handle, const std::string& asked) {
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map && map->l_name && *map->l_name) return map->l_name;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map && map->l_name && *map->l_name)
+    return map->l_name;
   return asked;
 }
 
