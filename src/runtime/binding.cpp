@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
 /// The part of FlatProgram that runs for every new binding: symbol values, sizes and places.
 namespace tokamak::runtime {
@@ -16,6 +17,11 @@ Diagnostic wrongInput(const char* code, int index, const Slot& slot, const Tenso
           {},
           fmt::format("input {} ({}): expected {}, got {}: {}", index, slot.name, expected(slot), got.str(), why),
           "pass a tensor of the expected type and shape"};
+}
+
+/// `N (which is 5)`, or the number alone where there is nothing else to say.
+std::string withSize(const Dim& dim, int64_t size) {
+  return dim.constant() ? std::to_string(size) : fmt::format("{} (which is {})", dim.str(), size);
 }
 
 }  // namespace
@@ -126,11 +132,11 @@ Result<> FlatProgram::checkShapes(std::span<const int64_t> symbols) const {
     TK_TRY(int64_t b, check.b.eval(dims));
     if (check.kind == ShapeCheck::Kind::equal ? a == b : a <= b) continue;
     const char* relation = check.kind == ShapeCheck::Kind::equal ? "equal" : "be at most";
-    return Diagnostic{"T0604",
-                      {},
-                      fmt::format("{}: {} is {}, which must {} {}, which is {}", check.message, check.a.str(), a,
-                                  relation, check.b.str(), b),
-                      "give inputs whose sizes fit the program"};
+    return Diagnostic{
+        "T0604",
+        {},
+        fmt::format("{}: {} must {} {}", check.message, withSize(check.a, a), relation, withSize(check.b, b)),
+        "give inputs whose sizes fit the program"};
   }
   return Unit{};
 }
