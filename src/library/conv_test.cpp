@@ -123,6 +123,25 @@ TEST_F(ConvTest, GroupsAndDepthwise) {
   }
 }
 
+TEST_F(ConvTest, LargeWeightsWhosePaddedBlocksAreFilledInTwoSteps) {
+  ConvDesc desc;
+  desc.spatialRank = 1;
+  desc.groups = 4;
+  desc.low = desc.high = {16, 0, 0};
+  int twoSteps = 0;
+  auto expect = [&](const ConvDims& dims) {
+    const auto call = *library()->conv(desc);
+    twoSteps += call->implementation(dims)->find("in two steps") != std::string::npos;
+    expectRight(*call, dims);
+  };
+  expect({1, 188, 188, {20, 1, 1}, {32, 1, 1}});
+  desc.groups = 1;
+  desc.spatialRank = 2;
+  desc.low = desc.high = {1, 2, 0};
+  expect({1, 260, 135, {5, 6, 1}, {3, 5, 1}});
+  EXPECT_GT(twoSteps, 0);
+}
+
 TEST_F(ConvTest, PostOps) {
   ConvDesc desc;
   desc.bias = desc.constantWeights = true;

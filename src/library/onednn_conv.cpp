@@ -12,6 +12,8 @@ namespace tokamak::library {
 
 namespace {
 
+constexpr int64_t kLargeWeights = 1 << 20;  // bytes from which on a second copy costs less than oneDNN's padding
+
 int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 std::vector<int64_t> spatialShape(int64_t first, int64_t second, std::span<const int64_t> spatial) {
@@ -108,6 +110,7 @@ Result<std::vector<OneDnnConv::Argument>> OneDnnConv::describe(const ConvDims& d
     argument.arg = arg;
     TK_TRY(argument.plain,
            makeMemoryDesc(*lib_, shape, dtype, image ? imageStrides(desc_, shape) : denseStrides(shape)));
+    argument.shape = std::move(shape);
     return Unit{};
   };
   const std::span<const int64_t> input(d.input.data(), desc_.spatialRank), kernel(d.kernel.data(), desc_.spatialRank);
@@ -131,6 +134,21 @@ Result<std::vector<OneDnnConv::Argument>> OneDnnConv::describe(const ConvDims& d
   return arguments;
 }
 
+/// Plans the first half of the way of large weights into blocks of channels that are padded: a copy with the output
+/// channels innermost. oneDNN takes twice as long to do both at once.
+Result<MemoryDesc> OneDnnConv::turnWeights(Argument& weights) const {
+  const size_t channels = desc_.groups > 1 ? 1 : 0;
+  std::vector<size_t> order{channels, channels + 1};  // of axes, innermost first
+  for (size_t axis = weights.shape.size(); axis-- > channels + 2;) order.push_back(axis);
+  if (desc_.groups > 1) order.push_back(0);
+  std::vector<int64_t> strides(weights.shape.size());
+  int64_t stride = 1;
+  for (size_t axis : order) strides[axis] = stride, stride *= weights.shape[axis];
+  TK_TRY(MemoryDesc turned, makeMemoryDesc(*lib_, weights.shape, desc_.dtype, strides));
+  TK_TRY(weights.turn, makeReorder(lib_, weights.plain.get(), turned.get()));
+  return turned;
+}
+
 /// Compares what the primitive chose with what the caller has, and plans the reorders between them.
 Result<> OneDnnConv::reorder(Prepared& prepared) const {
   const OneDnnApi& api = *lib_->api;
@@ -142,16 +160,24 @@ Result<> OneDnnConv::reorder(Prepared& prepared) const {
     argument.packed = argument.arg == DNNL_ARG_WEIGHTS && desc_.constantWeights;
     if (argument.packed) continue;
     const bool result = argument.arg == DNNL_ARG_DST;
-    if (!result || sums(desc_)) { TK_TRY(argument.in, makeReorder(lib_, argument.plain.get(), chosen)); }
+    const auto bytes = static_cast<int64_t>(api.dnnl_memory_desc_get_size(chosen));
+    const auto plainBytes = static_cast<int64_t>(api.dnnl_memory_desc_get_size(argument.plain.get()));
+    if (argument.arg == DNNL_ARG_WEIGHTS && bytes > plainBytes && plainBytes >= kLargeWeights) {
+      TK_TRY(const MemoryDesc turned, turnWeights(argument));
+      TK_TRY(argument.in, makeReorder(lib_, turned.get(), chosen));
+      argument.turnedOffset = copies;
+      copies += alignUp(plainBytes);
+    } else if (!result || sums(desc_)) {
+      TK_TRY(argument.in, makeReorder(lib_, argument.plain.get(), chosen));
+    }
     if (result) { TK_TRY(argument.out, makeReorder(lib_, chosen, argument.plain.get())); }
-    for (const auto* r : {argument.in.get(), argument.out.get()})
+    for (const auto* r : {argument.turn.get(), argument.in.get(), argument.out.get()})
       if (r) scratch = std::max(scratch, r->scratchBytes());
-    argument.bytes = static_cast<int64_t>(api.dnnl_memory_desc_get_size(chosen));
     argument.offset = copies;
-    copies += alignUp(argument.bytes);
+    copies += alignUp(bytes);
   }
   scratch = alignUp(scratch);
-  for (Argument& argument : prepared.arguments) argument.offset += scratch;
+  for (Argument& argument : prepared.arguments) argument.offset += scratch, argument.turnedOffset += scratch;
   prepared.scratchBytes = scratch + copies;
   return Unit{};
 }
@@ -221,7 +247,7 @@ Result<> OneDnnConv::prepare(const ConvDims& dims) const {
   if (knownEmpty(dims) || dims.channels == 0) return Unit{};
   TK_TRY(const auto prepared, find(dims));
   for (const Argument& argument : prepared->arguments)
-    for (const Primitive* reorder : {argument.in.get(), argument.out.get()})
+    for (const Primitive* reorder : {argument.turn.get(), argument.in.get(), argument.out.get()})
       if (reorder) TK_RETURN_IF_ERROR(reorder->build());
   return prepared->primitive->build();
 }
@@ -230,7 +256,8 @@ Result<std::string> OneDnnConv::implementation(const ConvDims& dims) const {
   TK_TRY(const auto prepared, find(dims));
   std::string name = prepared->primitive->implementation();
   for (const Argument& argument : prepared->arguments)
-    if (argument.in || argument.out) name += fmt::format(" +reorder {}", argument.arg);
+    if (argument.in || argument.out)
+      name += fmt::format(" +reorder {}{}", argument.arg, argument.turn ? " in two steps" : "");
   return name;
 }
 
@@ -256,7 +283,12 @@ Result<> OneDnnConv::run(const ConvDims& dims, std::span<void* const> buffers) c
     } else if (argument.in || argument.out) {
       addresses[i] = scratch.data() + argument.offset;
     }
-    void* const pair[] = {buffers[i], addresses[i]};
+    void* const turned = scratch.data() + argument.turnedOffset;
+    if (argument.turn) {
+      void* const first[] = {buffers[i], turned};
+      TK_RETURN_IF_ERROR(argument.turn->run(first, scratch.data()));
+    }
+    void* const pair[] = {argument.turn ? turned : buffers[i], addresses[i]};
     if (argument.in) TK_RETURN_IF_ERROR(argument.in->run(pair, scratch.data()));
   }
   TK_RETURN_IF_ERROR(primitive.run(addresses, scratch.data()));

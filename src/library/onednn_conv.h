@@ -22,10 +22,12 @@ class OneDnnConv final : public ConvCall {
   /// One buffer of the call: how the caller lays it out and, where the primitive wants another layout, the way there.
   struct Argument {
     int arg = 0;
+    std::vector<int64_t> shape;
     MemoryDesc plain{nullptr, nullptr};
-    std::unique_ptr<Primitive> in, out;  // reorders before and after
-    int64_t bytes = 0, offset = 0;       // of the reordered copy, in scratch
-    bool packed = false;                 // constant weights, whose copy is kept
+    std::unique_ptr<Primitive> turn;       // before `in`, to a copy at turnedOffset: see turnWeights
+    std::unique_ptr<Primitive> in, out;    // reorders before and after
+    int64_t offset = 0, turnedOffset = 0;  // of the copies, in scratch
+    bool packed = false;                   // constant weights, whose copy is kept
   };
   struct Prepared {
     std::unique_ptr<Primitive> primitive;
@@ -38,6 +40,7 @@ class OneDnnConv final : public ConvCall {
   Result<std::shared_ptr<const Prepared>> make(const ConvDims& dims, Layouts layouts) const;
   Result<std::vector<Argument>> describe(const ConvDims& dims) const;
   Result<> reorder(Prepared& prepared) const;
+  Result<MemoryDesc> turnWeights(Argument& weights) const;
   bool knownEmpty(const ConvDims& dims) const;
   Result<> check(const ConvDims& dims) const;
 
