@@ -44,7 +44,7 @@ inline Array evaluateOp(Op op, const std::vector<Array>& operands, TensorType ty
 
 /// Evaluates `op` and compares: integers exactly, floats within 2e-6, NaN and infinities in place.
 inline void expectResult(Op op, const std::vector<Array>& operands, const Array& expected) {
-  const Array actual = evaluateOp(op, operands, typeOf(expected));
+  const Array actual = evaluateOp(std::move(op), operands, typeOf(expected));
   ASSERT_EQ(actual.shape(), expected.shape());
   for (int64_t i = 0; i < expected.size(); ++i) {
     const double e = expected.getDouble(i), a = actual.getDouble(i);

@@ -115,6 +115,7 @@ class GraphParser {
     if (word.text == "input")
       return cursor_.fail("T0106", word, "an input is not a statement", "declare it in the graph's header");
     std::vector<std::string_view> names;
+    names.reserve(ops_.size());
     for (const auto& [mnemonic, op] : ops_) names.push_back(mnemonic);
     std::sort(names.begin(), names.end());
     const auto close = nearest(word.text, names);
@@ -137,6 +138,7 @@ class GraphParser {
 
   Diagnostic undefined(const Token& token) const {
     std::vector<std::string_view> names;
+    names.reserve(values_.size());
     for (const auto& [name, value] : values_) names.push_back(name);
     std::sort(names.begin(), names.end());
     const auto close = isNumber(token.text) ? std::string_view{} : nearest(token.text, names);
@@ -182,7 +184,7 @@ class GraphParser {
       forEachField(op, [&](std::string_view name, auto& member) {
         if (name == wanted) status = AttributeReader(cursor_, name, declared).read(member);
       });
-      TK_RETURN_IF_ERROR(status);
+      if (!status) return status.error();
       if (cursor_.position() != attribute.end)
         return cursor_.expected("the end of the value", "separate attributes by ','");
     }
