@@ -289,7 +289,7 @@ Result<StmtNode> Parser::store() {
   TK_RETURN_IF_ERROR(expect("="));
   TK_TRY(result.value, expr());
   result.streaming = take("streaming");
-  return StmtNode(std::move(result));
+  return StmtNode(result);
 }
 
 Result<Kernel> parseKernel(std::string_view text, std::string_view file) {
