@@ -374,6 +374,12 @@ class Explain(Case):
             ElementTree.parse(drawing)
         self.refused("T0803", "explain", self.BLOCK, "--html", "/no/such/folder/plan.html")
 
+    def test_sizes_beyond_counting(self) -> None:
+        softmax = EXAMPLES / "softmax.tk"
+        self.assertIn("softmax.tk:", self.refused("T0806", "explain", softmax, "--dims", "M=9223372036854775807"))
+        self.assertIn("PB", self.ok("explain", softmax, "--dims", "M=1000000000000", "--brief"))
+        self.ok("explain", softmax, "--dims", "M=0")
+
     def test_refuses_a_dimension_that_is_not_there(self) -> None:
         self.assertIn("its dimensions are S", self.refused("T0804", "explain", self.BLOCK, "--dims", "T=4"))
 

@@ -52,6 +52,16 @@ Result<std::optional<schedule::Gpu>> gpuFor(const Options& options, const Engine
   return std::optional(gpuOf(found->device->info()));
 }
 
+/// Predictions count bytes: 64 bits hold those of every tensor.
+Result<> checkCountable(const Graph& graph, const DimBindings& dims) {
+  for (size_t i = 0; i < graph.size(); ++i)
+    if (!graph.type(ValueId(i)).bytes().eval(dims))
+      return Diagnostic{"T0806", graph.node(ValueId(i)).location,
+                        fmt::format("the bytes of {} cannot be counted at these sizes", graph.label(ValueId(i))),
+                        "give smaller sizes with --dims"};
+  return Unit{};
+}
+
 /// What each kernel took in one run.
 Result<runtime::Profile> profileOnce(const Graph& graph, const Engine& engine, const Inputs& inputs,
                                      const Options& options, const CompileOptions& compileOptions) {
@@ -93,6 +103,7 @@ Result<Outcome> run(const Options& options) {
   TK_TRY(const Graph graph, loadGraph(options.file));
   TK_TRY(DimBindings dims, dimsOf(graph, options.dims));
   assumeSizes(graph, dims);
+  TK_RETURN_IF_ERROR(checkCountable(graph, dims));
   const Engine engine(options.compile.engine());
   CompileOptions compileOptions = options.compile.compile(dims);
   TK_TRY(compileOptions.gpu, gpuFor(options, engine));
