@@ -54,6 +54,7 @@ static MachineModel machineOf(const schedule::Gpu& gpu) {
   machine.bytesPerMicrosecond = gpu.bytesPerMicrosecond;
   machine.launchMicroseconds = gpu.launchMicroseconds;
   machine.opsPerMicrosecond = gpu.multiprocessors * 128.0 * 1500;
+  machine.maxAgain = 32;
   machine.rowBudgetBytes = 4 << 20;
   machine.maxAcross = 8192;
   machine.pairsFolds = true;

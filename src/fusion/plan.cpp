@@ -250,13 +250,13 @@ class Planner {
       }
       if (!isElementwise(node.op) && !parts_.isView[x.index] && !isFree(node.op)) return false;
       weight += opWeight(node);
-      if (++nodes > 12 || weight > 8) return false;
+      if (++nodes > options_.machine.maxAgain + 4 || weight > options_.machine.maxAgain) return false;
       for (ValueId operand : node.operands) work.push_back(operand);
     }
     int64_t times = 1;
     if (auto* pool = std::get_if<Pool>(&op))
       for (int64_t w : pool->window) times *= w;
-    if (weight * times > 24 || bytes > 1.5 * bytesOf(p)) return false;
+    if (weight * times > 3 * options_.machine.maxAgain || bytes > 1.5 * bytesOf(p)) return false;
     for (ValueId fold : folds) parts_.stored[fold.index] = true;
     return true;
   }

@@ -76,6 +76,7 @@ struct MachineModel {
   double opsPerMicrosecond = 60000;    // simple f32 element operations, all cores
   double rowBudgetBytes = 1 << 20;     // what a row may occupy in a core's own cache between sweeps
   int64_t maxWeight = 160;             // element operations in one kernel, so that registers and compile time hold out
+  int64_t maxAgain = 8;                // element operations computed a second time rather than stored and loaded
   int64_t maxAcross = 0;               // elements of folds that rows' threads can carry from row to row; 0: none
   bool pairsFolds = false;             // folds that make a pair (fold_pairs.h) share a sweep
   int threads = 2;

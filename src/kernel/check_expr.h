@@ -7,6 +7,7 @@ namespace tokamak::kernel {
 inline constexpr int kMaxLanes = 1024;
 inline constexpr int kMaxNesting = 64;   // of loops and conditions
 inline constexpr int kMaxResident = 64;  // blocks of a multiprocessor
+inline constexpr int kMaxCluster = 8;    // blocks of a cluster
 inline constexpr int kWarpSize = 32;
 
 /// What is wrong with the types and lanes of one expression, given that its operands are right; empty if nothing is.

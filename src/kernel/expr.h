@@ -71,8 +71,9 @@ struct Convert {
   bool operator==(const Convert&) const = default;
 };
 
-/// How long the bytes of a load are worth keeping in the caches. A hint: it never changes a result.
-enum class Cache : uint8_t { normal, evict_first, evict_last };
+/// How long the bytes of a load are worth keeping in the caches: evict_first and evict_last speak of the first cache,
+/// `streaming` of all (they will not be read again). A hint: it never changes a result.
+enum class Cache : uint8_t { normal, evict_first, evict_last, streaming };
 
 /// `load x[i]`, `load<16> x[i] mask m aligned evict_last`. Indices are i64 or i32 (signed). Scalar index: `lanes`
 /// elements from there on. Vector index: one element a lane (a gather). Lanes whose mask (bool, as many lanes; absent =
@@ -172,5 +173,5 @@ struct Expr {
 
 template <>
 struct tokamak::EnumNames<tokamak::kernel::Cache> {
-  static constexpr std::array<std::string_view, 3> names = {"normal", "evict_first", "evict_last"};
+  static constexpr std::array<std::string_view, 4> names = {"normal", "evict_first", "evict_last", "streaming"};
 };

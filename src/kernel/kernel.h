@@ -94,8 +94,11 @@ struct If {
   ExprId condition;
   Block then, otherwise;
 };
-/// `barrier`: all threads of a block meet; shared memory written before is visible after.
-struct Barrier {};
+/// `barrier`: all threads of a block meet; shared memory written before is visible after. `barrier cluster`: those of a
+/// cluster's blocks, for cluster memory as well.
+struct Barrier {
+  bool cluster = false;
+};
 
 using StmtNode = std::variant<For, Let, Declare, Assign, Store, Prefetch, If, Barrier>;
 struct Stmt {
@@ -105,9 +108,10 @@ struct Stmt {
 // ---- kernels ----
 
 enum class Scope : uint8_t {
-  global,  // a parameter, flat, in caller's memory
-  shared,  // one a block
-  local    // one an iteration of the enclosing parallel or thread loops; contents do not survive it
+  global,   // a parameter, flat, in caller's memory
+  cluster,  // one a cluster of blocks: every block has a copy that all stores reach; ordered by cluster barriers alone
+  shared,   // one a block
+  local     // one an iteration of the enclosing parallel or thread loops; contents do not survive it
 };
 enum class Access : uint8_t {  // of global buffers
   in,
@@ -141,6 +145,9 @@ class Kernel {
   Block body;
   /// GPU: so many blocks are to share a multiprocessor, which bounds the registers of a thread; 0: as it comes.
   int residentBlocks = 0;
+  /// GPU: so many blocks, neighbours along x, form a cluster: they run at the same time and share cluster memory. The
+  /// grid's x is a multiple of it.
+  int clusterBlocks = 1;
   /// No index expression (see index_exprs.h) goes beyond this or below its negative, so that a back end may compute
   /// them in 32 bits where that is enough. Absent: nothing is known.
   std::optional<Dim> reach;
@@ -170,8 +177,9 @@ class Kernel {
 /// Kernels that print alike are equal. Numbers take their type from where they stand (the declared type, the other
 /// operand) or are i64, f32 and bool; others say it: `0:i32x16`. A load, splat or ramp of lanes says how many unless it
 /// is bound to a declared type: `load<16> x[i]`. Masks and hints follow the index: `store y[i] mask m aligned = v`.
-/// What holds for the kernel follows its parameters: `kernel @k(in x: f32[M]; M) resident 2 reach [4*M] {`. Expressions
-/// that share large parts print those as `let`s of their own, so that the text stays as small as the kernel.
+/// What holds for the kernel follows its parameters: `kernel @k(in x: f32[M]; M) resident 2 cluster 4 reach [4*M] {`.
+/// Expressions that share large parts print those as `let`s of their own, so that the text stays as small as the
+/// kernel.
 std::string print(const Kernel& kernel);
 Result<Kernel> parseKernel(std::string_view text, std::string_view file = {});
 
@@ -191,7 +199,7 @@ struct tokamak::EnumNames<tokamak::kernel::Binding> {
 };
 template <>
 struct tokamak::EnumNames<tokamak::kernel::Scope> {
-  static constexpr std::array<std::string_view, 3> names = {"global", "shared", "local"};
+  static constexpr std::array<std::string_view, 4> names = {"global", "cluster", "shared", "local"};
 };
 template <>
 struct tokamak::EnumNames<tokamak::kernel::Access> {

@@ -68,10 +68,8 @@ Result<std::string> Parser::newName(std::string_view what) {
 
 Result<Kernel> Parser::parseAll() {
   TK_RETURN_IF_ERROR(header());
-  while (is("local") || is("shared")) {
-    const Scope scope = next().text == "local" ? Scope::local : Scope::shared;
-    TK_RETURN_IF_ERROR(bufferOf(scope, Access::scratch));
-  }
+  while (is("local") || is("shared") || is("cluster"))
+    TK_RETURN_IF_ERROR(bufferOf(*fromName<Scope>(next().text), Access::scratch));
   TK_TRY(kernel_.body, blockWithin());
   if (peek().kind != TokenKind::end) return unexpected("the end of the text");
   return std::move(kernel_);
@@ -102,6 +100,10 @@ Result<> Parser::header() {
   if (take("resident")) {
     TK_TRY(const int64_t blocks, integer("a number of blocks", 1, kMaxResident));
     kernel_.residentBlocks = static_cast<int>(blocks);
+  }
+  if (take("cluster")) {
+    TK_TRY(const int64_t blocks, integer("a number of blocks", 2, kMaxCluster));
+    kernel_.clusterBlocks = static_cast<int>(blocks);
   }
   if (take("reach")) { TK_TRY(kernel_.reach, size()); }
   return expect("{");
@@ -162,7 +164,7 @@ Result<StmtNode> Parser::statement() {
   if (take("var")) return binding(true);
   if (is("store")) return store();
   if (is("prefetch")) return prefetch();
-  if (take("barrier")) return StmtNode(Barrier{});
+  if (take("barrier")) return StmtNode(Barrier{take("cluster")});
   if (peek().kind == TokenKind::name) return assignment();
   return unexpected("a statement or '}'");
 }

@@ -225,6 +225,7 @@ Result<Parser::Operand> Parser::load(Wanted wanted) {
   result.aligned = take("aligned");
   if (take("evict_first")) result.cache = Cache::evict_first;
   if (take("evict_last")) result.cache = Cache::evict_last;
+  if (take("streaming")) result.cache = Cache::streaming;
   return made(at, result, {kernel_.buffer(it->second).dtype, lanes});
 }
 

@@ -64,6 +64,7 @@ class Printer {
     const std::string_view separator = length + symbols.size() < kLineLength ? ", " : ",\n    ";
     std::string facts;
     if (kernel_.residentBlocks) facts += fmt::format(" resident {}", kernel_.residentBlocks);
+    if (kernel_.clusterBlocks > 1) facts += fmt::format(" cluster {}", kernel_.clusterBlocks);
     if (kernel_.reach) facts += fmt::format(" reach [{}]", kernel_.reach->str());
     out_ = fmt::format("kernel @{}({}{}){} {{\n", kernel_.name, fmt::join(parameters, separator), symbols, facts);
   }
@@ -159,7 +160,7 @@ class Printer {
     return fmt::format("prefetch {}[{}]{}", kernel_.buffer(s.buffer).name, exprs_.str(s.index), s.near ? " near" : "");
   }
   std::string text(const If& s) const { return fmt::format("if {}", exprs_.str(s.condition)); }
-  std::string text(const Barrier&) const { return "barrier"; }
+  static std::string text(const Barrier& s) { return s.cluster ? "barrier cluster" : "barrier"; }
 
   const Kernel& kernel_;
   ExprPrinter exprs_;

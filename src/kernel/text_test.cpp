@@ -25,7 +25,8 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
     in idx: i32[N],
     out b: bf16[N],
     inout c: f64[max(M, N)],
-    scratch s: bool[8]; M, N, $load) resident 2 reach [4*N + 1024] {
+    scratch s: bool[8]; M, N, $load) resident 2 cluster 4 reach [4*N + 1024] {
+  cluster both: f32[8]
   shared tile: f32[1024]
   local row: i64[4]
   let n: i64 = floordiv(N + 15, 16)*16 - $load
@@ -38,6 +39,7 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
       let l: f16x4 = load a[t*4] aligned evict_last
       let o: f16x4 = load a[t*4] mask m aligned
       let f: f16 = load a[t] evict_first
+      let r: f16 = load a[t] streaming
       let w: f32 = warpfold(add, fold(add, h), 8)
       let p: i64 = warpprefix(max, t, 32)
       let q: f32 = warpshift(w, 0.5, 8)
@@ -50,6 +52,8 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
       }
       store tile[t] = fold(max, h)*0.5 + 1e-05
       barrier
+      store both[0] = 1.0
+      barrier cluster
       store b[at] mask and(m, g != 3) = cast<bf16>(exp(h/2.0)) streaming
       store c[t] = prefix(add, 1.5:f64x2)
       store c[t*2] aligned = 0.5:f64x2

@@ -53,6 +53,8 @@ class Verifier {
       return fail("T0424", fmt::format("the kernel's name '{}' is no identifier", kernel_.name));
     if (kernel_.residentBlocks < 0 || kernel_.residentBlocks > kMaxResident)
       return fail("T0424", fmt::format("{} resident blocks", kernel_.residentBlocks));
+    if (kernel_.clusterBlocks < 1 || kernel_.clusterBlocks > kMaxCluster)
+      return fail("T0424", fmt::format("clusters of {} blocks", kernel_.clusterBlocks));
     if (kernel_.reach) TK_RETURN_IF_ERROR(ofSymbols(*kernel_.reach, "the reach"));
     bool inner = false;
     for (const auto& buffer : kernel_.buffers) {
@@ -186,7 +188,8 @@ class Verifier {
     return Unit{};
   }
 
-  Result<> check(const Barrier&) const {
+  Result<> check(const Barrier& s) const {
+    if (s.cluster && kernel_.clusterBlocks == 1) return noCluster("a barrier");
     const bool inBlock = std::any_of(bound_.begin(), bound_.end(), isBlock);
     return inBlock ? Result<>(Unit{})
                    : fail("T0423", "a barrier outside every block loop", "only the threads of a block can meet");
@@ -294,8 +297,15 @@ class Verifier {
                                      at == kGone ? "outside the block that defines it" : "before it is defined"));
   }
 
+  Result<> noCluster(const std::string& what) const {
+    return fail("T0423", fmt::format("{} of a cluster in a kernel without clusters", what),
+                "say in its first line how many blocks a cluster has: `cluster 4`");
+  }
+
   Result<> checkScope(const Buffer& buffer) const {
-    if (buffer.scope == Scope::shared && std::none_of(bound_.begin(), bound_.end(), isBlock))
+    if (buffer.scope == Scope::cluster && kernel_.clusterBlocks == 1) return noCluster(buffer.name);
+    const bool isShared = buffer.scope == Scope::shared || buffer.scope == Scope::cluster;
+    if (isShared && std::none_of(bound_.begin(), bound_.end(), isBlock))
       return fail("T0423", fmt::format("{} is shared by a block but used outside every block loop", buffer.name));
     return Unit{};
   }

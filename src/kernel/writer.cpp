@@ -41,6 +41,11 @@ BufferId Writer::shared(std::string name, DType dtype, Dim size) {
   return kernel_.addBuffer({std::move(name), dtype, std::move(size), Scope::shared, Access::scratch});
 }
 
+BufferId Writer::cluster(std::string name, DType dtype, Dim size) {
+  addSymbols(size);
+  return kernel_.addBuffer({std::move(name), dtype, std::move(size), Scope::cluster, Access::scratch});
+}
+
 // ---- statements ----
 
 Block Writer::collect(const std::function<void()>& body) {
@@ -127,7 +132,7 @@ void Writer::store(BufferId buffer, ExprId index, ExprId value, ExprId mask, boo
 }
 
 void Writer::prefetch(BufferId buffer, ExprId index, bool near) { append(Prefetch{buffer, index, near}); }
-void Writer::barrier() { append(Barrier{}); }
+void Writer::barrier(bool cluster) { append(Barrier{cluster}); }
 
 void Writer::setReach(Dim reach) {
   addSymbols(reach);

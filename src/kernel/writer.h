@@ -24,6 +24,7 @@ class Writer {
   BufferId global(std::string name, DType dtype, Dim size, Access access);
   BufferId local(std::string name, DType dtype, Dim size);
   BufferId shared(std::string name, DType dtype, Dim size);
+  BufferId cluster(std::string name, DType dtype, Dim size);
 
   // Expressions
   ExprId imm(Scalar value, DType dtype, int lanes = 1);
@@ -62,6 +63,7 @@ class Writer {
   /// From now on accesses of lanes say that they are aligned where their index shows it.
   void findAligned() { findsAligned_ = true; }
   void setResidentBlocks(int blocks) { kernel_.residentBlocks = blocks; }
+  void setClusterBlocks(int blocks) { kernel_.clusterBlocks = blocks; }
   void setReach(Dim reach);
 
   // Statements, appended to the innermost open block
@@ -77,7 +79,7 @@ class Writer {
   void assign(VarId var, ExprId value);
   void store(BufferId buffer, ExprId index, ExprId value, ExprId mask = {}, bool streaming = false);
   void prefetch(BufferId buffer, ExprId index, bool near = false);
-  void barrier();
+  void barrier(bool cluster = false);
 
   /// Checks with `verify` in debug builds.
   Kernel finish() &&;

@@ -12,6 +12,7 @@
 #include "passes/decompose.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/fold_constants.h"
+#include "passes/raise_reshape.h"
 #include "passes/sink_reshape.h"
 #include "passes/sink_transpose.h"
 
@@ -57,6 +58,8 @@ Result<> runPipeline(Graph& graph, const PipelineOptions& options, const PassObs
   TK_RETURN_IF_ERROR(run(FoldConstants{}));
   // Before the transposes that it writes are sunk.
   if (!options.channelsLast.empty()) TK_RETURN_IF_ERROR(run(ChannelsLast{options.channelsLast}));
+  // Before the sinks, which would leave what it looks for in two shapes.
+  TK_RETURN_IF_ERROR(run(RaiseReshape{}));
   // Transposes before reshapes: sinking a transpose leaves reshapes where only unit axes moved. A reshape that went out
   // of the way may have stood in that of a transpose.
   for (int round = 0; round < 3; ++round) {
@@ -93,8 +96,8 @@ constexpr NamedPass named() {
 
 constexpr std::array kPasses = {named<Canonicalise>(),         named<CastCleanup>(),         named<ChannelsLast>(),
                                 named<CommonSubexpressions>(), named<DeadCodeElimination>(), named<Decompose>(),
-                                named<FoldBatchNorm>(),        named<FoldConstants>(),       named<SinkReshape>(),
-                                named<SinkTranspose>()};
+                                named<FoldBatchNorm>(),        named<FoldConstants>(),       named<RaiseReshape>(),
+                                named<SinkReshape>(),          named<SinkTranspose>()};
 
 }  // namespace
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "passes/axis_groups.h"
-#include "passes/rewriter.h"
+#include "passes/free_reshape.h"
 #include "passes/shape_ops.h"
 
 namespace tokamak {
@@ -17,16 +16,6 @@ const Shape* shapeBelow(const Graph& graph, ValueId v) {
   const Node& node = graph.node(v);
   if (!std::holds_alternative<Reshape>(node.op) || isLeaf(graph.node(node.operands[0]).op)) return nullptr;
   return &graph.type(node.operands[0]).shape;
-}
-
-/// v in the given shape, if that needs no reshape of a computed value; invalid otherwise.
-ValueId freelyReshaped(Rewriter& rewriter, ValueId v, const Shape& shape) {
-  if (isLeaf(rewriter.target().node(v).op)) return reshaped(rewriter, v, shape);
-  const ValueId simple = simplifyReshape(rewriter, v, shape);
-  if (!simple.valid()) return {};
-  const Node& node = rewriter.target().node(simple);
-  const bool moved = std::holds_alternative<Reshape>(node.op) && !isLeaf(rewriter.target().node(node.operands[0]).op);
-  return moved ? ValueId{} : simple;
 }
 
 /// Whether reshaping v means another view of stored memory, rather than writing out what is computed on the way.
@@ -62,21 +51,6 @@ ValueId sinkBelowElementwise(Rewriter& rewriter, const Node& node) {
     return rewriter.reshape(moved, node.type.shape);
   }
   return {};
-}
-
-/// The axes under a reshape that a fold of `axes` above it folds; empty when the reshape mixes folded and kept axes.
-std::vector<Axis> axesBelow(const Shape& below, const Shape& above, const std::vector<Axis>& axes) {
-  const auto groups = axisGroups(below, above);
-  if (!groups) return {};
-  std::vector<Axis> result;
-  for (const AxisGroup& group : *groups) {
-    const auto folded = std::count_if(group.to.begin(), group.to.end(),
-                                      [&](Axis a) { return std::find(axes.begin(), axes.end(), a) != axes.end(); });
-    if (folded == 0) continue;
-    if (folded != static_cast<std::ptrdiff_t>(group.to.size())) return {};
-    result.insert(result.end(), group.from.begin(), group.from.end());
-  }
-  return result;
 }
 
 ValueId sinkBelowReduce(Rewriter& rewriter, const Node& node, const Reduce& op) {

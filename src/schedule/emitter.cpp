@@ -130,10 +130,15 @@ ExprId Emitter::loadFlat(BufferId buffer, const Index& flat, const At& at, DType
   } else {
     mask = w.both(mask, at.tail);
     if (mask) mask = w.splat(mask, at.lanes);
-    const kernel::Cache keep = buffer.index < cached.size() && cached[buffer.index] ? cache : kernel::Cache::normal;
+    const auto among = [&](const std::vector<bool>& buffers) {
+      return buffer.index < buffers.size() && buffers[buffer.index];
+    };
+    const kernel::Cache keep = among(cached)                                        ? cache
+                               : among(streamed) && !flat.lanes && flat.stride == 1 ? kernel::Cache::streaming
+                                                                                    : kernel::Cache::normal;
     loaded = !flat.lanes && flat.stride == 1 ? w.load(buffer, flat.base, at.lanes, mask, keep)
                                              : w.load(buffer, math(at).expr(flat), at.lanes, mask, keep);
-    if (buffer.index < holds_.size() && holds_[buffer.index]) {
+    if (among(holds_)) {
       auto [it, fresh] = held_.try_emplace(loaded.index);
       if (fresh) it->second = w.let("held", loaded);
       loaded = it->second;

@@ -49,6 +49,7 @@ class Emitter {
   void hold(std::vector<bool> buffers);
   kernel::Cache cache = kernel::Cache::normal;  // of loads of vectors from `cached` buffers
   std::vector<bool> cached;                     // by index
+  std::vector<bool> streamed;                   // by index: buffers whose vectors are read once
 
   /// A loop whose body is a scope of its own.
   void loop(std::string_view name, ExprId begin, ExprId end, int64_t step, kernel::Binding binding,

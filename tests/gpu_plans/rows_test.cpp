@@ -56,9 +56,28 @@ TEST(GpuRows, AWarpOrABlockTakesARow) {
 }
 
 TEST(GpuRows, LongRowsAreSweptAgain) {
-  EXPECT_EQ(plansOf(layerNorm("bf16", "M", "65536"), {{"M", 2}}),
-            "reduce: sweeps, 512 threads, 4 x 8 lanes, 2 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "M", "30000"), {{"M", 2}}),
+            "reduce: sweeps, 256 threads, 4 x 8 lanes, 2 blocks\n");
   plansOf(softmax("f32", "2", "33000"));
+}
+
+TEST(GpuRows, LongerRowsAreHeldByClusters) {
+  const CompileOptions many{.hints = {{"M", 2048}}};
+  EXPECT_EQ(plansOf(layerNorm("bf16", "M", "65536"), {{"M", 2}}, many),
+            "reduce: registers, 256 threads of 4 blocks, 8 x 8 lanes, 4 blocks\n");
+  EXPECT_EQ(plansOf(softmax("f32", "M", "50000"), {{"M", 3}}, many),
+            "reduce: registers, 224 threads of 8 blocks, 7 x 4 lanes, 4 blocks\n");
+  // Odd rows, positions, and results of rows beside those of elements.
+  plansOf(softmax("bf16", "M", "65537"), {{"M", 3}}, many);
+  plansOf(R"(graph @g(%x: f32[M, 40000]) {
+    %0 = reduce %x {kind = argmax, axes = [1]} : i64[M]
+    %1 = reduce %x {kind = max, axes = [1]} : f32[M]
+    %2 = broadcast %1 {axes = [0]} : f32[M, 40000]
+    %3 = sub %x, %2 : f32[M, 40000]
+    return %0, %1, %3
+  })",
+          {{"M", 3}}, many);
+  plansOf(layerNorm("bf16", "M", "65536"), {{"M", 0}}, many);
 }
 
 TEST(GpuRows, FewLongRowsGoInPieces) {
@@ -72,7 +91,7 @@ TEST(GpuRows, FewLongRowsGoInPieces) {
 }
 
 TEST(GpuRows, SweepsOfFewLongRowsGoApart) {
-  const std::string plans = plansOf(softmax("bf16", "18", "66000"));
+  const std::string plans = plansOf(softmax("bf16", "18", "N"), {{"N", 66000}}, {.hints = {{"N", 66000}}});
   EXPECT_NE(plans.find("; "), std::string::npos) << plans;
 }
 

@@ -274,6 +274,10 @@ std::string FunctionText::function(const std::string& symbol) {
   const auto x = launch_.block[0].constant(), y = launch_.block[1].constant(), z = launch_.block[2].constant();
   if (x && y && z) bounds = launchBounds(std::max<int64_t>(1, *x * *y * *z));
   declareBuffers();
+  if (kernel_.clusterBlocks > 1) {
+    bounds += fmt::format("__cluster_dims__({}, 1, 1) ", kernel_.clusterBlocks);
+    line(snippets_.use("cluster_arrive") + "();");
+  }
   block(kernel_.body);
   return fmt::format("extern \"C\" __global__ void {}{}({}) {{\n{}}}\n", bounds, symbol, fmt::join(parameters, ", "),
                      out_);
@@ -312,13 +316,14 @@ void FunctionText::declareBuffers() {
     const Buffer& buffer = kernel_.buffers[i];
     if (buffer.scope == Scope::global) continue;
     const std::string type = memoryTypeName(snippets_, buffer.dtype);
-    if (buffer.scope == Scope::shared && dynamic) {
+    const bool shared = buffer.scope != Scope::local;
+    if (shared && dynamic) {
       line(fmt::format("{0}* const {1} = ({0}*)((char*)tk_shared + {2});", type, bufferNames_[i], dimText(offset)));
       offset = offset + sharedBytesOf(buffer);
       continue;
     }
-    line(fmt::format("{}{} {}[{}];", buffer.scope == Scope::shared ? "__shared__ __align__(16) " : "", type,
-                     bufferNames_[i], std::max<int64_t>(1, *buffer.size.constant())));
+    line(fmt::format("{}{} {}[{}];", shared ? "__shared__ __align__(16) " : "", type, bufferNames_[i],
+                     std::max<int64_t>(1, *buffer.size.constant())));
   }
 }
 

@@ -33,6 +33,7 @@ class FunctionText {
 
   // Statements
   void block(const kernel::Block& block);
+  void awaitCluster(const kernel::Stmt& stmt);
   void emit(const kernel::For& s);
   void emit(const kernel::Let& s);
   void emit(const kernel::Declare& s);
@@ -114,6 +115,7 @@ class FunctionText {
   std::vector<int> nesting_;                                 // by expression: how deeply its remembered text nests
   kernel::ExprId defined_;                                   // the value of the vector variable that is being defined,
   std::string definedName_;                                  // and its name
+  bool clusterBegun_ = false;                                // it is known that all blocks of the cluster run
   int epoch_ = 1, indent_ = 1, lastName_ = 0;
   std::string out_;
 };

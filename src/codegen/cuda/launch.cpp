@@ -89,7 +89,7 @@ Result<Launch> launchOf(const Kernel& kernel) {
   TK_RETURN_IF_ERROR(measure(kernel, kernel.body, launch));
   Dim shared = 0;
   for (const Buffer& buffer : kernel.buffers) {
-    if (buffer.scope == Scope::shared) shared = shared + sharedBytesOf(buffer);
+    if (buffer.scope == Scope::shared || buffer.scope == Scope::cluster) shared = shared + sharedBytesOf(buffer);
     if (buffer.scope == Scope::local && !buffer.size.isConst())
       return notForGpu(kernel, fmt::format("the local buffer {} of {} elements", buffer.name, buffer.size.str()),
                        "give local buffers sizes that are known when compiling");

@@ -19,7 +19,7 @@ int FunctionText::pieceBytes(BufferId buffer, ExprId index, int lanes, bool isAl
   const Buffer& b = kernel_.buffer(buffer);
   const int64_t width = byteWidth(b.dtype);
   if (b.scope == Scope::local || lanes == 1 || kernel_.type(index).lanes > 1) return 0;  // registers; one; a gather
-  const int64_t base = b.scope == Scope::shared ? 16 : std::max<int64_t>(assumptions_.alignment, width);
+  const int64_t base = b.scope != Scope::global ? 16 : std::max<int64_t>(assumptions_.alignment, width);
   const int64_t known = isAligned ? lanes * width : ranges_[index.index].multiple * width;
   int64_t bytes = std::min<int64_t>({16, base, known});
   while (lanes * width % bytes != 0) bytes /= 2;
@@ -50,7 +50,8 @@ Text FunctionText::piecewiseLoad(ExprId id, const Load& e, int piece) {
     line(fmt::format("if ({}) {}<{}>({}, {});", mask, snippets_.use(load), piece, name, from));
     line(fmt::format("else {}({});", snippets_.use("clear"), name));
   } else {
-    line(fmt::format("{}<{}>({}, {}, {});", snippets_.use("load_masked"), piece, name, from, mask));
+    const std::string masked = hinted && e.cache == Cache::streaming ? "load_masked_streaming" : "load_masked";
+    line(fmt::format("{}<{}>({}, {}, {});", snippets_.use(masked), piece, name, from, mask));
   }
   nesting_[id.index] = 0;
   Text lane{name + "[l]", Level::atom};
@@ -117,15 +118,19 @@ void FunctionText::emit(const Store& s) {
   const int lanes = std::max(type.lanes, kernel_.type(s.index).lanes);
   const bool consecutive = lanes > 1 && kernel_.type(s.index).lanes == 1;
   const int piece = !s.mask || s.aligned ? pieceBytes(s.buffer, s.index, type.lanes, s.aligned) : 0;
-  if (piece > 0) {
+  if (piece > 0 && kernel_.buffer(s.buffer).scope != Scope::cluster) {
     piecewiseStore(s, piece);
     return changed();
   }
   if (consecutive) named(s.index);
   const Text text = value(s.value);
   const std::string mask = s.mask ? fmt::format("if ({}) ", value(s.mask).text) : "";
+  const std::string to = element(s.buffer, s.index, consecutive ? "l" : "");
   const std::string statement =
-      fmt::format("{}{} = {};", mask, element(s.buffer, s.index, consecutive ? "l" : ""), text.text);
+      kernel_.buffer(s.buffer).scope == Scope::cluster
+          ? fmt::format("{}{}<{}>({}, ({}){});", mask, snippets_.use("store_cluster"), kernel_.clusterBlocks, to,
+                        memoryTypeName(snippets_, kernel_.buffer(s.buffer).dtype), text.at(Level::atom))
+          : fmt::format("{}{} = {};", mask, to, text.text);
   if (lanes == 1)
     line(statement);
   else

@@ -86,6 +86,32 @@ const std::vector<Snippet>& table() {
       {"min", {}, "template <class T> D T min(T a, T b) { return b < a ? b : a; }\n"},
       {"sign", {}, "template <class T> D T sign(T x) { return T((x > T(0)) - (x < T(0))); }\n"},
       {"sigmoidf", {}, "D float sigmoidf(float x) { return 1.0f / (1.0f + expf(-x)); }\n"},
+      // ---- clusters of blocks: the first wait is for all of them to have begun ----
+      {"cluster_arrive",
+       {},
+       R"(D void cluster_arrive() { asm volatile("barrier.cluster.arrive.relaxed.aligned;"); }
+)"},
+      {"cluster_wait",
+       {},
+       R"(D void cluster_wait() { asm volatile("barrier.cluster.wait.aligned;" ::: "memory"); }
+)"},
+      {"cluster_barrier",
+       {},
+       R"(D void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+)"},
+      {"store_cluster",
+       {},
+       R"(template <int N, class T> D void store_cluster(T& at, T value) {
+#pragma unroll
+  for (int rank = 0; rank < N; ++rank) {
+    unsigned long long there;
+    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"((unsigned long long)&at), "r"(rank));
+    *(volatile T*)there = value;
+  }
+}
+)"},
       // ---- halves that stay as they are in memory: what was made of them before is not kept ----
       {"packed",
        {},
@@ -287,6 +313,17 @@ template <int A, class T, int N> D void load_evict_first(T (&to)[N], const T* fr
   }
 }
 )"},
+      {"load_streaming",
+       {"piece"},
+       R"(template <int A, class T, int N> D void load_streaming(T (&to)[N], const T* from) {
+  typedef typename Piece<A>::type P;
+#pragma unroll
+  for (int i = 0; i < N; i += A / sizeof(T)) {
+    const P piece = __ldcs((const P*)(from + i));
+    memcpy(to + i, &piece, A);
+  }
+}
+)"},
       {"clear",
        {},
        R"(template <class T, int N> D void clear(T (&to)[N]) {
@@ -312,6 +349,23 @@ template <int A, class T, int N> D void load_evict_first(T (&to)[N], const T* fr
   for (int i = 0; i < N; i += n) {
     if (all(mask, i, n)) {
       const P piece = *(const P*)(from + i);
+      memcpy(to + i, &piece, A);
+      continue;
+    }
+#pragma unroll
+    for (int j = i; j < i + n; ++j) to[j] = mask[j] ? from[j] : T{0};
+  }
+}
+)"},
+      {"load_masked_streaming",
+       {"piece", "all"},
+       R"(template <int A, class T, int N> D void load_masked_streaming(T (&to)[N], const T* from, const bool (&mask)[N]) {
+  typedef typename Piece<A>::type P;
+  constexpr int n = A / sizeof(T);
+#pragma unroll
+  for (int i = 0; i < N; i += n) {
+    if (all(mask, i, n)) {
+      const P piece = __ldcs((const P*)(from + i));
       memcpy(to + i, &piece, A);
       continue;
     }

@@ -21,8 +21,32 @@ void FunctionText::scope(const std::function<void()>& body) {
   for (; undo_.size() > mark; undo_.pop_back()) memo_[undo_.back().first.index] = std::move(undo_.back().second);
 }
 
+/// Whether a statement stores to memory of the cluster or waits for it.
+static bool reachesCluster(const Kernel& kernel, const Stmt& stmt) {
+  const auto any = [&](const Block& block) {
+    return std::any_of(block.begin(), block.end(), [&](const Stmt& s) { return reachesCluster(kernel, s); });
+  };
+  if (auto* store = std::get_if<Store>(&stmt.node)) return kernel.buffer(store->buffer).scope == Scope::cluster;
+  if (auto* barrier = std::get_if<Barrier>(&stmt.node)) return barrier->cluster;
+  if (auto* loop = std::get_if<For>(&stmt.node)) return any(loop->body);
+  if (auto* branch = std::get_if<If>(&stmt.node)) return any(branch->then) || any(branch->otherwise);
+  return false;
+}
+
+/// All blocks of a cluster have begun before one stores into another's memory.
+void FunctionText::awaitCluster(const Stmt& stmt) {
+  const auto* loop = std::get_if<For>(&stmt.node);
+  if (clusterBegun_ || kernel_.clusterBlocks == 1 || (loop && axisOf(loop->binding) >= 0)) return;
+  if (!reachesCluster(kernel_, stmt)) return;
+  line(snippets_.use("cluster_wait") + "();");
+  clusterBegun_ = true;
+}
+
 void FunctionText::block(const Block& block) {
-  for (const Stmt& stmt : block) std::visit([&](const auto& s) { emit(s); }, stmt.node);
+  for (const Stmt& stmt : block) {
+    awaitCluster(stmt);
+    std::visit([&](const auto& s) { emit(s); }, stmt.node);
+  }
 }
 
 void FunctionText::define(VarId var, ExprId value, bool isMutable) {
@@ -85,8 +109,8 @@ void FunctionText::emit(const If& s) {
   line("}");
 }
 
-void FunctionText::emit(const Barrier&) {
-  line("__syncthreads();");
+void FunctionText::emit(const Barrier& s) {
+  line(s.cluster ? snippets_.use("cluster_barrier") + "();" : "__syncthreads();");
   for (const std::string& name : heldHalves_) line(fmt::format("{}({});", snippets_.use("packed"), name));
   changed();
 }

@@ -12,7 +12,12 @@ namespace tokamak::kernel::simt {
 
 Machine::Machine(const Kernel& kernel, const Program& program, std::vector<Memory> memories,
                  std::vector<int64_t> localSizes)
-    : kernel_(kernel), program_(program), memories_(std::move(memories)), localSizes_(std::move(localSizes)) {}
+    : kernel_(kernel), program_(program), memories_(std::move(memories)), localSizes_(std::move(localSizes)) {
+  for (int rank = 1; rank < kernel.clusterBlocks; ++rank)
+    for (size_t b = 0; b < kernel.buffers.size(); ++b)
+      memories_.push_back(
+          Memory::shared(kernel.buffers[b].dtype, kernel.buffers[b].scope == Scope::shared ? memories_[b].size() : 0));
+}
 
 Thread Machine::makeThread() const {
   Thread thread;
@@ -26,39 +31,56 @@ Thread Machine::makeThread() const {
 
 Result<> Machine::run() {
   const auto& extents = program_.extents;
-  const int64_t count = extents[3] * extents[4] * extents[5];
+  const int64_t count = extents[3] * extents[4] * extents[5], blocks = kernel_.clusterBlocks;
+  if (blocks > 1) clock_.blockThreads = static_cast<uint32_t>(count);
   std::vector<Thread> threads;
-  for (int64_t t = 0; t < count; ++t) threads.push_back(makeThread());
+  for (int64_t t = 0; t < count * blocks; ++t) threads.push_back(makeThread());
   std::array<int64_t, 6> place = {};
   for (place[2] = 0; place[2] < extents[2]; ++place[2])
     for (place[1] = 0; place[1] < extents[1]; ++place[1])
-      for (place[0] = 0; place[0] < extents[0]; ++place[0]) {
-        startBlock(threads, place);
-        TK_RETURN_IF_ERROR(runBlock(threads));
+      for (place[0] = 0; place[0] < extents[0]; place[0] += blocks) {
+        start(threads, place);
+        TK_RETURN_IF_ERROR(runCluster(threads));
       }
   return Unit{};
 }
 
-void Machine::startBlock(std::vector<Thread>& threads, const std::array<int64_t, 6>& place) {
+void Machine::start(std::vector<Thread>& threads, const std::array<int64_t, 6>& place) {
   ++clock_.epoch;
-  if (program_.gpu) clock_.blockStart = clock_.epoch;
+  if (program_.gpu) clock_.blockStart = clock_.clusterMet = clock_.epoch;
   const auto& extents = program_.extents;
+  const int64_t count = extents[3] * extents[4] * extents[5];
   for (size_t t = 0; t < threads.size(); ++t) {
     Thread& thread = threads[t];
-    const auto number = static_cast<int64_t>(t);
     thread.number = static_cast<uint32_t>(t);
-    thread.place = {place[0],
-                    place[1],
-                    place[2],
-                    number % extents[3],
-                    number / extents[3] % extents[4],
-                    number / extents[3] / extents[4]};
+    thread.rank = static_cast<uint32_t>(static_cast<int64_t>(t) / count);
+    const int64_t number = static_cast<int64_t>(t) % count;
+    thread.place = {
+        place[0] + thread.rank,          place[1], place[2], number % extents[3], number / extents[3] % extents[4],
+        number / extents[3] / extents[4]};
     thread.pc = 0;
     forgetLocals(thread);
   }
 }
 
-Result<> Machine::runBlock(std::vector<Thread>& threads) {
+Result<> Machine::runCluster(std::vector<Thread>& threads) {
+  const size_t count = threads.size() / static_cast<size_t>(kernel_.clusterBlocks);
+  for (;;) {
+    Stop first = Stop::end;
+    for (size_t at = 0; at < threads.size(); at += count, ++clock_.epoch) {
+      const std::span block(threads.data() + at, count);
+      TK_TRY(const Stop stop, runBlock(block));
+      if (at == 0) first = stop;
+      if (stop != first || block[0].pc != threads[0].pc)
+        return first == Stop::end ? divergence(block[0], threads[0]) : divergence(threads[0], block[0]);
+    }
+    if (first == Stop::end) return Unit{};
+    clock_.clusterMet = clock_.epoch;
+  }
+}
+
+/// To the end, or to the next barrier of the cluster.
+Result<Machine::Stop> Machine::runBlock(std::span<Thread> threads) {
   for (;;) {
     Stop first = Stop::end;
     for (size_t at = 0; at < threads.size(); at += kWarpSize) {
@@ -66,9 +88,9 @@ Result<> Machine::runBlock(std::vector<Thread>& threads) {
       TK_TRY(const Stop stop, runWarp(warp));
       if (at == 0) first = stop;
       if (stop != first || warp[0].pc != threads[0].pc)
-        return stop == Stop::barrier ? divergence(warp[0], threads[0]) : divergence(threads[0], warp[0]);
+        return stop == Stop::end ? divergence(threads[0], warp[0]) : divergence(warp[0], threads[0]);
     }
-    if (threads.empty() || first == Stop::end) return Unit{};
+    if (first != Stop::barrier) return first;
     ++clock_.epoch;
   }
 }
@@ -133,8 +155,14 @@ bool Machine::withinReach(const Thread& thread, const Inst& inst) {
   return true;
 }
 
+Memory& Machine::memoryOf(Thread& thread, uint32_t buffer) {
+  if (localSizes_[buffer] >= 0) return thread.locals[buffer];
+  const size_t rank = kernel_.buffers[buffer].scope == Scope::shared ? thread.rank : 0;
+  return memories_[rank * kernel_.buffers.size() + buffer];
+}
+
 bool Machine::access(Thread& thread, const Inst& inst) {
-  Memory& memory = localSizes_[inst.buffer] >= 0 ? thread.locals[inst.buffer] : memories_[inst.buffer];
+  Memory& memory = memoryOf(thread, inst.buffer);
   Lane* r = thread.registers.data();
   const Lane* mask = inst.c == Inst::kNone ? nullptr : r + inst.c;
   if (inst.aligned && (!mask || std::any_of(mask, mask + inst.lanes, [](Lane on) { return on.i != 0; }))) {
@@ -193,7 +221,7 @@ Machine::Stop Machine::resume(Thread& thread) {
         break;
       }
       case Op::leave_thread: forgetLocals(thread); break;
-      case Op::barrier: thread.pc = pc; return Stop::barrier;
+      case Op::barrier: thread.pc = pc; return inst.ofCluster ? Stop::cluster_barrier : Stop::barrier;
       case Op::end: thread.pc = pc - 1; return Stop::end;
     }
   }
@@ -211,7 +239,7 @@ std::string Machine::where(const Thread& thread, uint32_t statement) const {
   return fmt::format("\n  in `{}`{}", printHead(kernel_, *at.stmt), loops.empty() ? "" : " with " + loops);
 }
 
-Diagnostic Machine::describe(const Thread& thread, const Fault& fault) const {
+Diagnostic Machine::describe(Thread& thread, const Fault& fault) {
   const Inst& inst = program_.code[thread.pc];
   if (fault.kind == Fault::Kind::reach)
     return {"T0407",
@@ -220,7 +248,7 @@ Diagnostic Machine::describe(const Thread& thread, const Fault& fault) const {
                         where(thread, inst.statement)),
             "a reach covers every step of the arithmetic, not the last alone"};
   const Buffer& buffer = kernel_.buffers[inst.buffer];
-  const Memory& memory = localSizes_[inst.buffer] >= 0 ? thread.locals[inst.buffer] : memories_[inst.buffer];
+  const Memory& memory = memoryOf(thread, inst.buffer);
   const bool writes = inst.op == Op::store;
   const std::string element = fmt::format("{}[{}]", buffer.name, fault.index), at = where(thread, inst.statement);
   const std::string does = writes ? "writes " : "reads ";
@@ -254,9 +282,10 @@ Diagnostic Machine::describe(const Thread& thread, const Fault& fault) const {
           {},
           fmt::format("{}{}, which {} {} with nothing in between to order them{}", does, element, other,
                       fault.otherWrote ? "wrote" : "read", at),
-          fault.otherBlock ? "blocks never meet: split the kernel"
-          : program_.gpu   ? "put a barrier between the two"
-                           : "end the parallel loop between the two"};
+          fault.otherBlock                 ? "blocks never meet: split the kernel"
+          : buffer.scope == Scope::cluster ? "put a barrier of the cluster between the two"
+          : program_.gpu                   ? "put a barrier between the two"
+                                           : "end the parallel loop between the two"};
 }
 
 Diagnostic Machine::divergence(const Thread& waiting, const Thread& other) const {

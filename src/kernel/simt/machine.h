@@ -14,10 +14,12 @@ struct Thread {
   std::vector<Memory> locals;         // by buffer, those that are not local empty
   std::array<int64_t, 6> place = {};  // in the grid and in its block
   uint32_t pc = 0;
-  uint32_t number = 0;  // in its block; on a CPU, of the parallel iteration that runs
+  uint32_t number = 0;  // in its block or cluster; on a CPU, of the parallel iteration that runs
+  uint32_t rank = 0;    // of its block in the cluster
 };
 
-/// Runs a program over memories, block after block and, within one, thread after thread from barrier to barrier.
+/// Runs a program over memories, block after block and, within one, thread after thread from barrier to barrier. Blocks
+/// of a cluster take turns between the barriers at which they meet.
 class Machine {
  public:
   Machine(const Kernel& kernel, const Program& program, std::vector<Memory> memories, std::vector<int64_t> localSizes);
@@ -25,8 +27,9 @@ class Machine {
   Result<> run();
 
  private:
-  enum class Stop : uint8_t { barrier, meet, end, fault };
-  Result<> runBlock(std::vector<Thread>& threads);
+  enum class Stop : uint8_t { barrier, cluster_barrier, meet, end, fault };
+  Result<> runCluster(std::vector<Thread>& threads);
+  Result<Stop> runBlock(std::span<Thread> threads);
   Result<Stop> runWarp(std::span<Thread> warp);
   static void meet(std::span<Thread> warp, const Inst& inst);
   Stop resume(Thread& thread);
@@ -34,16 +37,17 @@ class Machine {
   bool access(Thread& thread, const Inst& inst);
   bool withinReach(const Thread& thread, const Inst& inst);
   Thread makeThread() const;
-  void startBlock(std::vector<Thread>& threads, const std::array<int64_t, 6>& place);
+  void start(std::vector<Thread>& threads, const std::array<int64_t, 6>& place);
+  Memory& memoryOf(Thread& thread, uint32_t buffer);
   static void forgetLocals(Thread& thread);
 
-  Diagnostic describe(const Thread& thread, const Fault& fault) const;
+  Diagnostic describe(Thread& thread, const Fault& fault);
   Diagnostic divergence(const Thread& waiting, const Thread& other) const;
   std::string where(const Thread& thread, uint32_t statement) const;
 
   const Kernel& kernel_;
   const Program& program_;
-  std::vector<Memory> memories_;     // by buffer
+  std::vector<Memory> memories_;     // by buffer; then the shared ones again for every further block of a cluster
   std::vector<int64_t> localSizes_;  // by buffer; -1 for those that are not local
   Clock clock_;
   std::optional<Fault> fault_;

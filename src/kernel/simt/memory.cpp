@@ -91,9 +91,9 @@ Memory::Memory(DType dtype, int64_t size, std::byte* data, bool defined)
       wrote_(static_cast<size_t>(size)),
       read_(static_cast<size_t>(size)) {}
 
-Memory Memory::shared(DType dtype, int64_t size) {
+Memory Memory::shared(DType dtype, int64_t size, bool ofCluster) {
   Memory memory(dtype, size, nullptr, false);
-  memory.kind_ = Kind::shared;
+  memory.kind_ = ofCluster ? Kind::cluster : Kind::shared;
   memory.own_.resize(static_cast<size_t>(size * byteWidth(dtype)));
   memory.data_ = memory.own_.data();
   return memory;
@@ -109,11 +109,20 @@ Memory Memory::local(DType dtype, int64_t size) {
   return memory;
 }
 
+bool Memory::sameBlock(uint64_t stamp, Clock now, uint32_t thread) {
+  if (epochOf(stamp) < now.blockStart) return false;
+  if (now.blockThreads == 0 || epochOf(stamp) == now.epoch) return true;  // blocks of a cluster never share an epoch
+  return threadOf(stamp) != Fault::kMany && threadOf(stamp) / now.blockThreads == thread / now.blockThreads;
+}
+
 /// Whether what another thread did under `stamp` is unordered with what `thread` does now.
 std::optional<Fault> Memory::conflict(int64_t i, uint64_t stamp, bool wrote, Clock now, uint32_t thread) const {
   if (stamp == 0) return std::nullopt;
-  const bool otherBlock = stamp == kManyBlocks || epochOf(stamp) < now.blockStart;
-  if (otherBlock && kind_ == Kind::shared) return std::nullopt;
+  if (kind_ == Kind::cluster) {
+    if (epochOf(stamp) < now.clusterMet || threadOf(stamp) == thread) return std::nullopt;
+    return Fault{Fault::Kind::race, i, threadOf(stamp), false, wrote};
+  }
+  const bool otherBlock = stamp == kManyBlocks || (kind_ == Kind::global && !sameBlock(stamp, now, thread));
   if (!otherBlock && (epochOf(stamp) != now.epoch || threadOf(stamp) == thread)) return std::nullopt;
   return Fault{Fault::Kind::race, i, threadOf(stamp), otherBlock, wrote};
 }
@@ -129,8 +138,8 @@ std::optional<Fault> Memory::onRead(int64_t i, Clock now, uint32_t thread) {
     if (auto fault = conflict(i, wrote, true, now, thread)) return fault;
   uint64_t& read = read_[at];
   if (read == own || read == kManyBlocks) return std::nullopt;
-  const bool otherBlock = read != 0 && epochOf(read) < now.blockStart;
-  if (otherBlock && kind_ == Kind::global)
+  const bool otherBlock = read != 0 && kind_ == Kind::global && !sameBlock(read, now, thread);
+  if (otherBlock)
     read = kManyBlocks;
   else if (!otherBlock && read != 0 && epochOf(read) == now.epoch)
     read = stampOf(now.epoch, Fault::kMany);

@@ -11,10 +11,13 @@ namespace tokamak::kernel::simt {
 /// Who runs, and when: threads of one epoch are concurrent; between epochs of one block all its threads have met.
 /// Epochs count up over the whole run, so those of the running block are the ones from `blockStart` on, and earlier
 /// ones belong to blocks that on a GPU run at the same time. A CPU's parallel loop is one epoch, its iterations the
-/// threads, and all is one block.
+/// threads, and all is one block. Blocks of a cluster take turns; they count as one block but for global memory, where
+/// only threads of one block (`blockThreads` of them follow one another) are ever ordered.
 struct Clock {
   uint32_t epoch = 1;
-  uint32_t blockStart = 0;
+  uint32_t blockStart = 0;    // or the cluster's
+  uint32_t clusterMet = 0;    // when the cluster's blocks met last
+  uint32_t blockThreads = 0;  // 0: there are no clusters
 };
 
 /// What an access did wrong.
@@ -32,8 +35,8 @@ class Memory {
  public:
   /// `data` is the caller's. `defined`: its contents are there from the start.
   Memory(DType dtype, int64_t size, std::byte* data, bool defined);
-  /// Memory of one block (shared) or one thread (local), undefined again after every `forget`.
-  static Memory shared(DType dtype, int64_t size);
+  /// Memory of one block (shared), one cluster of blocks or one thread (local), undefined again after every `forget`.
+  static Memory shared(DType dtype, int64_t size, bool ofCluster = false);
   static Memory local(DType dtype, int64_t size);
   Memory(Memory&&) = default;
   Memory& operator=(Memory&&) = default;
@@ -50,7 +53,8 @@ class Memory {
   int64_t size() const { return size_; }
 
  private:
-  enum class Kind : uint8_t { global, shared, local };
+  enum class Kind : uint8_t { global, cluster, shared, local };
+  static bool sameBlock(uint64_t stamp, Clock now, uint32_t thread);
   std::optional<Fault> onRead(int64_t i, Clock now, uint32_t thread);
   std::optional<Fault> onWrite(int64_t i, Clock now, uint32_t thread);
   std::optional<Fault> conflict(int64_t i, uint64_t stamp, bool wrote, Clock now, uint32_t thread) const;

@@ -47,7 +47,8 @@ Result<> runSimt(const Kernel& kernel, std::vector<Array>& buffers, const DimBin
     TK_TRY(const int64_t size, sizeOf(buffer, symbols));
     localSizes.push_back(buffer.scope == Scope::local ? size : -1);
     if (buffer.scope != Scope::global) {
-      memories.push_back(simt::Memory::shared(buffer.dtype, buffer.scope == Scope::shared ? size : 0));
+      memories.push_back(
+          simt::Memory::shared(buffer.dtype, buffer.scope == Scope::local ? 0 : size, buffer.scope == Scope::cluster));
       continue;
     }
     if (given == buffers.size())
@@ -66,6 +67,9 @@ Result<> runSimt(const Kernel& kernel, std::vector<Array>& buffers, const DimBin
   for (size_t axis = 3; axis < 6; ++axis)
     if (__builtin_mul_overflow(threads, program.extents[axis], &threads) || threads > kMaxThreads)
       return misfit(fmt::format("a block of more than {} threads", kMaxThreads), "check the values of the symbols");
+  if (program.extents[0] % kernel.clusterBlocks != 0)
+    return misfit(fmt::format("{} blocks in clusters of {}", program.extents[0], kernel.clusterBlocks),
+                  "make the grid's x a multiple of the cluster");
   return simt::Machine(kernel, program, std::move(memories), std::move(localSizes)).run();
 }
 

@@ -32,9 +32,45 @@ Dim reachOf(const Lowering& l) {
   return reach;
 }
 
+/// Whether every element of an operand is read once at most, and neighbours by neighbours.
+static bool readsOnce(const Op& op) {
+  if (auto* slice = std::get_if<Slice>(&op))
+    return std::all_of(slice->stride.begin(), slice->stride.end(), [](int64_t stride) { return stride == 1; });
+  return isElementwise(op) || std::holds_alternative<Reduce>(op) || std::holds_alternative<Scan>(op) ||
+         std::holds_alternative<Reshape>(op) || std::holds_alternative<Concat>(op) || std::holds_alternative<Pad>(op);
+}
+
+constexpr int64_t kStreamedBytes = 24 << 20, kEndlessBytes = 224 << 20;
+
+/// Inputs of folds that are read once and too large to be found in the second cache by whoever reads them next. What is
+/// loaded to stay would push out what others have left there, and that takes its time. Beside stores of whole tensors,
+/// and for tensors so large that all is pushed out anyhow, it makes no difference or the other one.
+static std::vector<bool> streamedBuffers(const Lowering& l) {
+  std::vector<bool> out;
+  const Dim domain = elementCount(l.region.domain);
+  if (std::any_of(l.region.outputs.begin(), l.region.outputs.end(),
+                  [&](ValueId v) { return l.graph.type(v).elements() == domain; }))
+    return out;
+  for (ValueId v : l.region.inputs) {
+    const auto elements = l.graph.type(v).elements().constant(), all = domain.constant();
+    if (!elements || !all || *elements < *all || !l.hasBuffer(v)) continue;
+    const int64_t bytes = *elements * byteWidth(l.graph.type(v).dtype);
+    if (bytes < kStreamedBytes || bytes > kEndlessBytes) continue;
+    const bool once = std::all_of(l.region.nodes.begin(), l.region.nodes.end(), [&](ValueId node) {
+      const Node& n = l.graph.node(node);
+      return std::find(n.operands.begin(), n.operands.end(), v) == n.operands.end() || readsOnce(n.op);
+    });
+    const BufferId buffer = l.bufferOf(v);
+    out.resize(std::max<size_t>(out.size(), buffer.index + 1), false);
+    out[buffer.index] = once;
+  }
+  return out;
+}
+
 void overGrid(Lowering& l, const Dim& blocks, int threads, const Dim& slack,
               const std::function<void(ExprId b, ExprId t)>& body) {
   l.w.findAligned();
+  l.e.streamed = streamedBuffers(l);
   l.w.setReach(reachOf(l) + slack);
   l.e.loop("b", l.w.i64(0), l.w.dim(blocks), 1, Binding::block_x, [&](ExprId b) {
     l.e.loop("t", l.w.i64(0), l.w.i64(threads), 1, Binding::thread_x, [&](ExprId t) { body(b, t); });

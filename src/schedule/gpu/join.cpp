@@ -35,12 +35,13 @@ struct Slots {
   BufferId value, where, sum;
 };
 
-/// Shared memory for `size` results like this one.
-Slots slotsFor(Writer& w, const Found& found, const Dim& size) {
-  Slots out{w.shared("partial", w.type(found.value).dtype, size), {}, {}};
-  if (found.position) out.where = w.shared("where", w.type(found.position).dtype, size);
-  if (found.sum) out.sum = w.shared("sums", w.type(found.sum).dtype, size);
-  return out;
+/// Memory of the block, or of the cluster, for `size` results like this one.
+Slots slotsFor(Writer& w, const Found& found, const Dim& size, bool ofCluster = false) {
+  const auto buffer = [&](const char* name, ExprId like) {
+    if (!like) return BufferId{};
+    return ofCluster ? w.cluster(name, w.type(like).dtype, size) : w.shared(name, w.type(like).dtype, size);
+  };
+  return {buffer("partial", found.value), buffer("where", found.position), buffer("sums", found.sum)};
 }
 void put(Writer& w, const Slots& slots, ExprId at, const Found& found) {
   w.store(slots.value, at, found.value);
@@ -180,10 +181,21 @@ Found PieceFold::found() const {
   return {kind_, w_.get(value_), where_ ? w_.get(where_) : ExprId{}, sum_ ? w_.get(sum_) : ExprId{}};
 }
 
-std::vector<Found> joinThreads(Writer& w, const RowThreads& row, std::vector<Found> found) {
-  for (Found& f : found) f = joinWarp(w, f, std::min(row.threads, kWarp));
+namespace {
+
+/// All of `count` results from `first` on as one.
+Found joinSlots(Writer& w, const Slots& slots, ExprId first, const Found& like, int count) {
+  const Found all = get(w, slots, first, like, count);
+  Found joined = overLanes(w, all);
+  if (all.position)
+    joined.position = w.let("first", w.fold(BinaryKind::min, candidates(w, all.value, joined.value, all.position)));
+  return joined;
+}
+
+/// What the warps of a block found.
+std::vector<Found> joinWarps(Writer& w, const RowThreads& row, std::vector<Found> found) {
   const int warps = row.threads / kWarp;
-  if (warps <= 1 || found.empty()) return found;
+  if (warps <= 1) return found;
   std::vector<Slots> slots;
   for (const Found& f : found) slots.push_back(slotsFor(w, f, Dim(int64_t{warps} * row.rows)));
   const ExprId warp = w.let("warp", w.binary(BinaryKind::div, row.thread, w.i64(kWarp)));
@@ -194,14 +206,29 @@ std::vector<Found> joinThreads(Writer& w, const RowThreads& row, std::vector<Fou
   ExprId first = w.i64(0);
   if (row.rows > 1)
     first = w.let("first", w.mul(w.binary(BinaryKind::div, row.thread, w.i64(row.threads)), w.i64(warps)));
-  for (size_t k = 0; k < found.size(); ++k) {
-    const Found all = get(w, slots[k], first, found[k], warps);
-    Found joined = overLanes(w, all);
-    if (all.position)
-      joined.position = w.let("first", w.fold(BinaryKind::min, candidates(w, all.value, joined.value, all.position)));
-    found[k] = joined;
-  }
+  for (size_t k = 0; k < found.size(); ++k) found[k] = joinSlots(w, slots[k], first, found[k], warps);
   return found;
+}
+
+/// What the blocks of a cluster found.
+std::vector<Found> joinBlocks(Writer& w, const RowThreads& row, std::vector<Found> found) {
+  std::vector<Slots> slots;
+  for (const Found& f : found) slots.push_back(slotsFor(w, f, Dim(row.cluster), true));
+  w.when(w.binary(BinaryKind::eq, row.thread, w.i64(0)), [&] {
+    for (size_t k = 0; k < found.size(); ++k) put(w, slots[k], row.rank, found[k]);
+  });
+  w.barrier(true);
+  for (size_t k = 0; k < found.size(); ++k) found[k] = joinSlots(w, slots[k], w.i64(0), found[k], row.cluster);
+  return found;
+}
+
+}  // namespace
+
+std::vector<Found> joinThreads(Writer& w, const RowThreads& row, std::vector<Found> found) {
+  if (found.empty()) return found;
+  for (Found& f : found) f = joinWarp(w, f, std::min(row.threads, kWarp));
+  found = joinWarps(w, row, std::move(found));
+  return row.cluster > 1 ? joinBlocks(w, row, std::move(found)) : found;
 }
 
 }  // namespace tokamak::schedule::gpu

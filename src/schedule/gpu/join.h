@@ -19,13 +19,17 @@ ExprId rescaled(Writer& w, ExprId sum, ExprId from, ExprId to);
 Found overLanes(Writer& w, const Found& found);
 
 /// How the threads of a block stand to rows: `threads` neighbours take one. A power of two up to 32, or a multiple.
+///
+/// Or all threads of every block of a cluster take one, the block `rank` its part.
 struct RowThreads {
   ExprId thread;  // in the block
   int threads = 32, rows = 1;
+  int cluster = 1;
+  ExprId rank;
 };
 
 /// Joins what the threads of each row found; every one of them gets the result. Rows of more than a warp meet at one
-/// barrier, for all of `found` together.
+/// barrier, for all of `found` together; those of a cluster at one more.
 std::vector<Found> joinThreads(Writer& w, const RowThreads& row, std::vector<Found> found);
 
 /// How the threads of a block stand to columns: `across` of them side by side, `down` rows of such.

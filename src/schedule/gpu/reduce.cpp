@@ -16,6 +16,7 @@ std::string FoldAxes::Plan::str() const {
   static constexpr const char* forms[] = {"registers", "sweeps", "columns"};
   out = fmt::format("{}, {} threads", forms[static_cast<int>(form)], threads);
   if (rows > 1) out += fmt::format(" x {}", rows);
+  if (cluster > 1) out += fmt::format(" of {} blocks", cluster);
   if (together > 1) out += fmt::format(", {} rows as one", together);
   if (batch > 1) out += fmt::format(" x {} rows each", batch);
   out += fmt::format(", {} x {} lanes{}", vectors, lanes, straddles ? " across rows" : "");

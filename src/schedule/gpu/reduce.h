@@ -10,7 +10,8 @@ namespace tokamak::schedule::gpu {
 /// Folds over some axes of the domain with any pointwise work before, between and after. In rows, the last axis being
 /// folded:
 ///   registers  some threads of a block take a row; each holds a few vectors of it, as they lie in memory, from the
-///              first sweep to the last
+///              first sweep to the last. Of long rows the threads of a whole cluster of blocks do, who join what they
+///              found in each other's memory
 ///   sweeps     the same for rows too long to be held: every sweep reads the row again, from the caches
 /// In columns, the last axis being kept: a thread takes a vector of neighbouring columns and every n-th row of them.
 /// Where there are too few rows or columns to fill the machine a fold goes in two launches, pieces and then what was
@@ -29,6 +30,7 @@ struct FoldAxes {
     Form form = Form::registers;
     int threads = 128;        // of a row; side by side
     int rows = 1;             // of a block
+    int cluster = 1;          // blocks that take a row together
     int batch = 1;            // times as many of a block, held together, where nothing but folds is wanted
     int lanes = 4;            // of a vector
     int vectors = 4;          // a thread holds, or has in flight

@@ -18,6 +18,8 @@ constexpr double kStraddle = 8;  // and for the borders of rows that begin anywh
 constexpr int kUsual = 64;       // registers that kernels of this sort are given
 constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
+constexpr int kMaxCluster = 8;       // blocks that take a row together
+constexpr double kLongRow = 6144;    // vectors of a row that is worth a cluster
 constexpr double kFewRows = 8;       // that one thread takes
 constexpr int kAlone = 128;          // threads of a block in which each is alone with its columns
 constexpr double kAcross = 128;      // registers of a thread that carries folds from row to row
@@ -111,6 +113,7 @@ class Planner {
     const bool streamed = onePass_ && vectors >= kStreamed;
     const bool fits = plan.vectors <= kMaxVectors && used * plan.threads * 2 <= gpu_.registers && !swept && !streamed;
     plan.form = domain_.foldedCount.constant() && fits ? FoldAxes::Form::registers : FoldAxes::Form::sweeps;
+    if (plan.form == FoldAxes::Form::sweeps && !streamed && spreads(plan, vectors, each)) return plan;
     if (plan.form == FoldAxes::Form::sweeps) used = sweeps(plan);
     // What is read once stays in no cache, so blocks may be small and many.
     if (streamed) plan.threads = 256, plan.vectors = scaled(8, 2, 8);
@@ -268,6 +271,25 @@ class Planner {
   /// The usual number of vectors as the device leans: fewer where registers have run short.
   int scaled(int usual, int least, int most) const {
     return std::clamp(static_cast<int>(usual * gpu_.inFlight / (1 + gpu_.spareRegisters / 32.0)), least, most);
+  }
+
+  /// Long rows are held by the threads of a cluster of blocks together, in as few blocks as do with 256 threads and the
+  /// usual registers. Whether it can be done.
+  bool spreads(FoldAxes::Plan& plan, double vectors, const Registers& each) {
+    if (gpu_.arch < 90 || !domain_.foldedCount.constant() || vectors < kLongRow) return false;
+    const int most = std::clamp(static_cast<int>((kUsual - base_) / std::max(1.0, each.held)), 1, kMaxVectors);
+    int cluster = 2;
+    while (cluster < kMaxCluster && vectors / cluster > 256.0 * most) cluster *= 2;
+    const int threads = std::max(kWarp, roundUp(vectors / cluster / most, kWarp));
+    if (threads > 2 * 256) return false;
+    plan.form = FoldAxes::Form::registers;
+    plan.cluster = cluster;
+    plan.threads = threads;
+    plan.vectors = static_cast<int>(std::ceil(vectors / cluster / threads));
+    plan.resident = gpu_.registers / (threads * kUsual);
+    plan.keep = false;
+    blocks_ = kept_ * cluster;
+    return true;
   }
 
   /// For rows that are not held; the registers it takes.

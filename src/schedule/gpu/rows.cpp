@@ -14,7 +14,7 @@ Dim rowsOf(const FoldDomain& domain) {
 
 Dim rowSlack(const FoldDomain& domain, const FoldAxes::Plan& plan) {
   return domain.foldedCount * Dim(int64_t{plan.rows} * plan.batch) +
-         Dim(int64_t{plan.threads} * plan.lanes * (plan.vectors + 1) + (1 << 16));
+         Dim(int64_t{plan.cluster} * plan.threads * plan.lanes * (plan.vectors + 1) + (1 << 16));
 }
 
 Rows::Rows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Phases& phases)
@@ -27,8 +27,13 @@ Rows::Rows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, co
 }
 
 void Rows::run(ExprId b, ExprId t) {
-  placeThread(t);
-  placeRow(w_.mul(b, w_.i64(plan_.rows)));
+  if (plan_.cluster == 1) {
+    placeThread(t);
+    placeRow(w_.mul(b, w_.i64(plan_.rows)));
+  } else {
+    placeThread(t, w_.let("rank", w_.binary(BinaryKind::fmod, b, w_.i64(plan_.cluster))));
+    placeRow(w_.binary(BinaryKind::div, b, w_.i64(plan_.cluster)));
+  }
   sweepAll();
 }
 
@@ -55,19 +60,21 @@ void Rows::storeOnce() {
   const bool any = std::any_of(l_.region.outputs.begin(), l_.region.outputs.end(),
                                [&](ValueId v) { return !isFull(l_.graph, l_.region, v); });
   if (!any) return;
-  const ExprId first = w_.binary(BinaryKind::eq, lane_, w_.i64(0));
+  const ExprId first = w_.binary(BinaryKind::eq, own_, w_.i64(0));
   w_.when(rowHere_ ? w_.both(rowHere_, first) : first, l_.e.scoped([&] { storeKept(l_, keptPlace()); }));
 }
 
 // ---- places ----
 
 /// Which row of the block this thread is at, and which vectors of it are its own.
-void Rows::placeThread(ExprId t) {
+void Rows::placeThread(ExprId t, ExprId rank) {
   const bool several = plan_.rows > 1;
   thread_ = t;
   lane_ = several ? w_.let("lane", w_.binary(BinaryKind::fmod, t, w_.i64(plan_.threads))) : t;
   slot_ = several ? w_.let("slot", w_.binary(BinaryKind::div, t, w_.i64(plan_.threads))) : w_.i64(0);
-  own_ = w_.let("own", w_.mul(lane_, w_.i64(plan_.lanes)));
+  rank_ = rank;
+  const ExprId place = rank ? w_.add(w_.mul(rank, w_.i64(plan_.threads)), lane_) : lane_;
+  own_ = w_.let("own", w_.mul(place, w_.i64(plan_.lanes)));
 }
 
 /// The row, given the first one of the block.
@@ -240,7 +247,7 @@ void Rows::store(const Sweep& sweep, const std::vector<Chunk*>& chunks) {
 
 /// What all threads of the row found.
 std::vector<Found> Rows::join(SweepFolds& folds) {
-  return fromRowStart(joinThreads(w_, {thread_, plan_.threads, plan_.rows}, folds.found(false)));
+  return fromRowStart(joinThreads(w_, {thread_, plan_.threads, plan_.rows, plan_.cluster, rank_}, folds.found(false)));
 }
 
 std::vector<Found> Rows::fromRowStart(std::vector<Found> found) const {
@@ -265,8 +272,9 @@ void Rows::finish(const Sweep& sweep, SweepFolds& folds, const std::vector<Found
 void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
   const Phases phases = planPhases(l.graph, l.region, plan.keep, plan.form == FoldAxes::Form::sweeps);
   if (plan.resident) l.w.setResidentBlocks(plan.resident);
-  overGrid(l, Dim::ceilDiv(rowsOf(domain), int64_t{plan.rows} * plan.batch), plan.threads * plan.rows,
-           rowSlack(domain, plan), [&](ExprId b, ExprId t) {
+  if (plan.cluster > 1) l.w.setClusterBlocks(plan.cluster);
+  overGrid(l, Dim::ceilDiv(rowsOf(domain), int64_t{plan.rows} * plan.batch) * Dim(plan.cluster),
+           plan.threads * plan.rows, rowSlack(domain, plan), [&](ExprId b, ExprId t) {
              if (plan.batch > 1)
                Rows::runBatch(l, domain, plan, phases, b, t);
              else

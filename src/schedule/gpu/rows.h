@@ -35,9 +35,11 @@ class Rows {
   };
 
   ReduceKind kindOf(ValueId fold) const { return std::get<Reduce>(l_.graph.node(fold).op).kind; }
-  int64_t stride() const { return int64_t{plan_.threads} * plan_.lanes; }  // elements of a row that its threads take
+  int64_t stride() const {
+    return int64_t{plan_.cluster} * plan_.threads * plan_.lanes;
+  }  // elements of a row that its threads take
 
-  void placeThread(ExprId t);
+  void placeThread(ExprId t, ExprId rank = {});
   void placeRow(ExprId first);
   void holdLoads();
   Chunk chunk(ExprId from, bool low, bool high);
@@ -67,7 +69,7 @@ class Rows {
   Dim rows_ = 1;
   bool wholeBlocks_ = true;  // no block reaches past the last row
   bool rowsFirst_ = true;    // a row lies in one piece
-  ExprId thread_, lane_, slot_, row_, rowHere_, own_, start_, border_, shift_;
+  ExprId thread_, lane_, rank_, slot_, row_, rowHere_, own_, start_, border_, shift_;
   std::vector<Chunk> chunks_;
   std::vector<std::vector<kernel::VarId>> carried_;  // a fold across each, a vector each
   std::unordered_map<uint32_t, std::vector<std::pair<std::vector<Index>, ExprId>>> kept_;
