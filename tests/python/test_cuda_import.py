@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from tokamak.conv_biases import split, split_biases
 from tokamak.importer.graph import Importer
+from tokamak.importer.views import reinterpret
 from tokamak.lowering import registry
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -121,3 +122,28 @@ def test_a_padded_mask_reaches_attention_with_its_strides():
     at = next(i for i, name in enumerate(names) if "attention" in name)
     assert any("slice" in name for name in names[:at]) and any("expand" in name for name in names[:at])
     assert "[2, 1, 5, 8]" in importer.segments[0].graph.text()
+
+
+def test_views_of_a_product_are_one_look_each():
+    def heads(y):
+        parts = y.view(4, 3, 2, 8).permute(1, 2, 0, 3)
+        return parts.select(0, 0), parts.select(0, 1).transpose(1, 2)
+
+    importer = imported(lambda x, w: torch.bmm(*heads(x @ w.t())), (4, 16), (48, 16))
+    steps = [step for level in importer.before.values() for step in level]
+    assert all(step[1] is reinterpret for step in steps)
+    transposed, *looks = [step[2][1:] for step in steps]
+    assert transposed == ((16, 48), (1, 16), 0)
+    product = torch.randn(4, 48)
+    for look, part in zip(looks, heads(product), strict=True):
+        torch.testing.assert_close(reinterpret(product, *look), part)
+
+
+def test_views_of_what_was_saved_for_the_backward_pass_are_made_step_by_step():
+    registry.table()
+    with FakeTensorMode():
+        inputs = [torch.empty(shape, device="cuda") for shape in ((4, 8), (16, 8))]
+        module = make_fx(lambda x, w: (x @ w.t(),), tracing_mode="fake")(*inputs)
+    importer = Importer(module, "backward")
+    importer.run()
+    assert not any(step[1] is reinterpret for level in importer.before.values() for step in level)

@@ -35,7 +35,7 @@ from .known import known_values
 from .levels import bytes_of, late_levels
 from .segment import HALVES, Segment, Value
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
-from .views import VIEWS, make_result_views, seen_results
+from .views import VIEWS, direct_view, make_result_views, reinterpret, seen_results
 
 aten = torch.ops.aten
 VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys(
@@ -417,6 +417,12 @@ class Importer:
 
     def view_slot(self, entry: Entry) -> int:
         assert entry.node is not None and entry.base is not None
+        if (look := direct_view(self, entry)) is not None:
+            root, place = look
+            args = (_ext.Slot(self.slot_of(root)), *place)
+            entry.slot = self.new_slot()
+            self.before.setdefault(entry.level, []).append(("call", reinterpret, args, None, entry.slot))
+            return entry.slot
         rest = torch.fx.map_arg((tuple(entry.node.args[1:]), dict(entry.node.kwargs)), self.argument)
         args = (_ext.Slot(self.slot_of(entry.base)), *plain(rest[0]))
         entry.slot = self.new_slot()

@@ -35,6 +35,37 @@ VIEWS = {
 """Ops that give another view of their first argument, and the call that does it whatever the strides are."""
 
 
+PRODUCTS = {aten.mm.default, aten.bmm.default, aten.addmm.default}
+
+
+try:  # a third of the cost of as_strided
+    from torch._C._dynamo.guards import _reinterpret_tensor as reinterpret
+except ImportError:
+
+    def reinterpret(tensor: torch.Tensor, size: tuple, stride: tuple, offset: int) -> torch.Tensor:
+        return tensor.as_strided(size, stride, tensor.storage_offset() + offset)
+
+
+def direct_view(importer: Importer, entry: Entry) -> tuple[Entry, tuple] | None:
+    """A view, however many views lie between, as (tensor, (size, stride, offset from the tensor's own)).
+
+    None where a stride is not known for sure: of arguments Dynamo's guards know them, of products ATen does.
+    """
+    root = entry
+    while root.base is not None:
+        root = root.base
+    if root.node is None or root.slot is None or importer.name == "backward":
+        return None
+    if root.node.op != "placeholder" and root.node.target not in PRODUCTS:
+        return None
+    view, whole = entry.fake, root.fake
+    place = (tuple(view.shape), tuple(view.stride()), view.storage_offset() - whole.storage_offset())
+    known = [*place[0], *place[1], place[2], *whole.shape, *whole.stride()]
+    if view.dtype != whole.dtype or whole.is_neg() or not all(isinstance(n, int) for n in known):
+        return None
+    return root, place
+
+
 def root_of(node: Node) -> Node:
     while node.target in VIEWS:
         node = node.args[0]
