@@ -2,14 +2,11 @@
 """`tokamak sim` from outside: programs under every profile, reports, published trends, bad input."""
 
 import json
-import os
 import tempfile
 import unittest
 from pathlib import Path
 
-from test_cli import EXAMPLES, Case
-
-SANITIZED = bool(os.environ.get("TOKAMAK_SANITIZE"))  # set by CTest in builds with a sanitizer
+from test_cli import EXAMPLES, SANITIZED, Case
 
 
 class Simulator(Case):
