@@ -39,8 +39,15 @@ VarId Program::addVar(std::string_view name, DimId dim) {
 }
 
 TensorId Program::addTensor(TensorDecl tensor) {
+  tensorIds_.try_emplace(tensor.name, tensors_.size());
   tensors_.push_back(std::move(tensor));
   return TensorId(tensors_.size() - 1);
+}
+
+void Program::rename(TensorId id, std::string name) {
+  tensorIds_.erase(tensors_[id.index].name);
+  tensorIds_[name] = id;
+  tensors_[id.index].name = std::move(name);
 }
 
 ExprId Program::intern(Expr expr) {
@@ -90,9 +97,8 @@ DimId Program::findDim(std::string_view name) const {
 }
 
 TensorId Program::findTensor(std::string_view name) const {
-  for (size_t i = 0; i < tensors_.size(); ++i)
-    if (tensors_[i].name == name) return TensorId(i);
-  return {};
+  const auto found = tensorIds_.find(name);
+  return found == tensorIds_.end() ? TensorId{} : found->second;
 }
 
 std::vector<int64_t> Program::shape(TensorId id) const {

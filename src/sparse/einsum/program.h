@@ -99,6 +99,7 @@ class Program {
   DimId addDim(std::string name, int64_t size = -1);
   VarId addVar(std::string_view name, DimId dim);  // the same for the same name and dimension
   TensorId addTensor(TensorDecl tensor);
+  void rename(TensorId id, std::string name);
   void addStatement(Statement statement) { statements_.push_back(std::move(statement)); }
 
   ExprId constant(double value);
@@ -111,7 +112,7 @@ class Program {
   std::vector<Dim>& dims() { return dims_; }
   const std::vector<Dim>& dims() const { return dims_; }
   const std::vector<TensorDecl>& tensors() const { return tensors_; }
-  std::vector<TensorDecl>& tensors() { return tensors_; }
+  std::vector<TensorDecl>& tensors() { return tensors_; }  // all but their number and their names may be changed
   const std::vector<Statement>& statements() const { return statements_; }
   std::vector<Statement>& statements() { return statements_; }
   const Dim& dim(DimId id) const { return dims_[id.index]; }
@@ -142,6 +143,7 @@ class Program {
   std::vector<std::vector<VarId>> free_;
   std::unordered_multimap<size_t, ExprId> interned_;
   std::map<std::pair<std::string, uint32_t>, VarId, std::less<>> varIds_;
+  std::map<std::string, TensorId, std::less<>> tensorIds_;
 };
 
 /// One program; the diagnostic has line and column.

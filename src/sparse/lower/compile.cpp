@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "sparse/lower/region_compiler.h"
+#include "sparse/order/order.h"
+#include "sparse/table/split.h"
 
 namespace tokamak::sparse {
 
@@ -60,6 +62,54 @@ void rewrite(Compiled& out, const Schedule& schedule, const Bindings* data) {
   out.algebra = std::move(result.ledger);
 }
 
+/// The names of a region's variables, loops in blocks as two.
+std::set<std::string> variablesOf(const Program& program, const std::vector<size_t>& statements,
+                                  const RegionSchedule& wish) {
+  std::set<std::string> out;
+  const Result<Region> region = splitBlocks(fuseRegion(program, statements), wish.blocks);
+  if (!region) return out;
+  const Result<OrderProblem> problem = orderProblem(*region, {}, [](TensorId) { return 1.0; });
+  for (const VarId v : problem->vars) out.insert(region->program.var(v).name);
+  return out;
+}
+
+/// The wish without variables that the region had as it was written and that the algebra has rewritten away: which they
+/// are depends on the data, and a schedule is to hold for other data too.
+RegionSchedule withoutRewritten(const Program& written, const Program& rewritten, const std::vector<size_t>& statements,
+                                RegionSchedule wish, std::vector<std::string>& notes) {
+  const std::set<std::string> now = variablesOf(rewritten, statements, wish);
+  std::map<std::string, bool> isHere;  // of the tensors that are still computed
+  for (const Statement& s : rewritten.statements()) isHere[rewritten.tensor(s.tensor).name] = false;
+  for (const size_t s : statements) isHere[rewritten.tensor(rewritten.statements()[s].tensor).name] = true;
+  std::vector<size_t> before;
+  for (size_t s = 0; s < written.statements().size(); ++s) {
+    const auto found = isHere.find(written.tensor(written.statements()[s].tensor).name);
+    if (found == isHere.end() || found->second) before.push_back(s);
+  }
+  for (const std::string& name : variablesOf(written, before, wish)) {
+    if (now.contains(name)) continue;
+    const size_t named =
+        std::erase(wish.order, name) + std::erase_if(wish.parallel, [&](const auto& p) { return p.first == name; });
+    if (named > 0) notes.push_back(fmt::format("{} is not looped over: the algebra has rewritten it away", name));
+  }
+  return wish;
+}
+
+/// A region as its schedule has it; where that names what the algebra has rewritten away, without those names.
+Result<std::optional<CompiledRegion>> compileAsWished(const Program& written, const Compiled& out,
+                                                      const std::vector<size_t>& statements, const RegionSchedule* wish,
+                                                      RegionCompiler& compiler) {
+  Result<std::optional<CompiledRegion>> region = compiler.compile(statements, wish);
+  const bool unnamed = !region && (region.error().code == "T0970" || region.error().code == "T0972");
+  if (!unnamed || !wish || out.algebra.empty()) return region;
+  std::vector<std::string> notes;
+  const RegionSchedule adapted = withoutRewritten(written, out.program, statements, *wish, notes);
+  if (notes.empty()) return region;
+  region = compiler.compile(statements, &adapted);
+  if (region && *region) (*region)->notes.insert((*region)->notes.end(), notes.begin(), notes.end());
+  return region;
+}
+
 }  // namespace
 
 Result<Compiled> compile(const Program& program, const Schedule& schedule, const Bindings* data) {
@@ -80,7 +130,8 @@ Result<Compiled> compile(const Program& program, const Schedule& schedule, const
       TK_RETURN_IF_ERROR(compileInRuns(parts.regions[r], alone, compiler, out.regions));
       continue;
     }
-    TK_TRY(std::optional<CompiledRegion> region, compiler.compile(parts.regions[r], parts.schedules[r]));
+    TK_TRY(std::optional<CompiledRegion> region,
+           compileAsWished(program, out, parts.regions[r], parts.schedules[r], compiler));
     if (!region) continue;  // nobody needs it
     compiler.accept(*region);
     out.regions.push_back(std::move(*region));

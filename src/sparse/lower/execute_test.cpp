@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <random>
+#include <regex>
 #include <sstream>
 
 #include "sparse/stream/run/run.h"
@@ -29,11 +30,10 @@ void chooseSizes(Program& program, std::mt19937_64& random) {
           program.dims()[decl.dims[static_cast<size_t>(level.axis)].index].size = 2 * level.block;
 }
 
-/// Compiles, runs and compares. False: it cannot be fused in that order, or lanes cannot be joined in it, or it names
-/// variables that are split in blocks.
+/// Compiles, runs and compares. False: it cannot be fused in that order, or lanes cannot be joined in it.
 bool runsAsDense(const Program& program, const Schedule& schedule, const Bindings& inputs) {
   const Result<Compiled> compiled = compile(program, schedule, &inputs);
-  if (!compiled && compiled.error().code >= "T0970" && compiled.error().code <= "T0972") return false;
+  if (!compiled && (compiled.error().code == "T0971" || compiled.error().code == "T0972")) return false;
   EXPECT_TRUE(compiled.ok()) << schedule.name << ": " << compiled.error().str();
   if (!compiled) return false;
   const Result<Execution> execution = execute(*compiled, inputs);
@@ -64,12 +64,15 @@ void expectDense(std::string_view text, std::vector<double> densities = {0, 0.1,
         if (!runsAsDense(program, schedule, inputs) && schedule.name != "everything")
           ADD_FAILURE() << schedule.name << " cannot be compiled";
         if (schedule.fuse == Schedule::Fuse::automatic) continue;
-        for (int order = 0, ran = 0; order < 12 && ran < 5; ++order) {
-          Schedule shuffled = schedule;
-          randomOrders(program, shuffled, random);
-          shuffled.algebra = false;  // the orders name variables as they were written
+        int ran = 0;
+        const Schedule regions =  // a region that is cut has orders for its pieces
+            schedule.cut ? scheduleOf(*compile(program, schedule, &inputs), schedule.name) : schedule;
+        for (int order = 0; order < 40 && ran < 5; ++order) {
+          Schedule shuffled = regions;
+          randomOrders(program, shuffled, random, order >= 5);
           ran += runsAsDense(program, shuffled, inputs);
         }
+        if (schedule.name != "everything") EXPECT_EQ(ran, 5) << schedule.name << ": too few orders could run";
       }
     }
 }
@@ -94,7 +97,7 @@ TEST_P(Example, EqualsItsDenseProgram) { expectDense(example(GetParam())); }
 INSTANTIATE_TEST_SUITE_P(Execute, Example,
                          testing::Values("spmv", "spmm", "spmm_orders", "sddmm", "mttkrp", "ttv", "softmax",
                                          "layer_norm", "chain", "gcn", "graphsage", "autoencoder", "graph_attention",
-                                         "bigbird", "block_attention"),
+                                         "bigbird", "block_attention", "attention"),
                          [](const auto& info) { return std::string(info.param); });
 
 std::string gpt3WithSmallBlocks() {
@@ -183,10 +186,33 @@ void expectSameValues(const CompiledRegion& region, const stream::Graph& other, 
   }
 }
 
+/// What the exchange format can say of an example: it has no erf, so no exact GELU.
+std::string exampleForSam(const std::string& name) {
+  const std::string text = std::regex_replace(example(name), std::regex("gelu\\("), "gelu_tanh(");
+  return std::regex_replace(text, std::regex("bcsr\\(16, 16\\)"), "bcsr(2, 2)");
+}
+
+TEST(SamFilesOf, ExactGeluAreRefusedAtTheirPlace) {
+  for (const char* name : {"bigbird", "gpt3"}) {
+    Source source = *parseSource(example(name), "model.ein");
+    for (Dim& dim : source.program.dims()) dim.size = 16;
+    Schedule schedule = unfused();
+    schedule.exchange = true;
+    const Result<Compiled> compiled = compile(source.program, schedule);
+    ASSERT_FALSE(compiled.ok()) << name;
+    const Diagnostic& why = compiled.error();
+    EXPECT_EQ(why.code, "T0951");
+    EXPECT_EQ(why.location.file, "model.ein");
+    EXPECT_GT(why.location.line, 1) << why.str();
+    EXPECT_NE(why.message.find("alu gelu"), std::string::npos) << why.str();
+    EXPECT_NE(why.hint.find("gelu_tanh"), std::string::npos) << why.str();
+  }
+}
+
 class SamFiles : public testing::TestWithParam<const char*> {};
 /// Each region as an exchange file, read back and run: equal values, and a file that comes back equal.
 TEST_P(SamFiles, ComeBackEqual) {
-  Source source = *parseSource(example(GetParam()));
+  Source source = *parseSource(exampleForSam(GetParam()));
   std::mt19937_64 random(11);
   for (Dim& dim : source.program.dims()) dim.size = 8;
   const Bindings inputs = randomInputs(source.program, 0.3, random);
@@ -215,7 +241,7 @@ TEST_P(SamFiles, ComeBackEqual) {
 INSTANTIATE_TEST_SUITE_P(Examples, SamFiles,
                          testing::Values("spmv", "spmm", "spmm_orders", "ttv", "sddmm", "mttkrp", "chain", "gcn",
                                          "graphsage", "softmax", "layer_norm", "graph_attention", "attention",
-                                         "block_attention", "autoencoder"),
+                                         "block_attention", "autoencoder", "bigbird", "gpt3"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Execute, SpMM) {

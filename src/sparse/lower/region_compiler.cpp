@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "sparse/cost/count.h"
 #include "sparse/lower/to_stream.h"
@@ -17,8 +18,9 @@ constexpr int kOrdersACount = 3, kMostCounts = 8;  // of the orders that are com
 constexpr double kBytesAnEntry = 8;                // a coordinate and a value
 
 /// First the orders that storage allows; then more and more of the last result's variables outermost, with copies of
-/// what contradicts that: folds inside are easiest to fuse.
-static std::vector<OrderWish> wishes(const Region& region, const std::vector<std::string>& order) {
+/// what contradicts that: folds inside are easiest to fuse. Last, for what no other order can run, every fold inside;
+/// for regions that nobody asked for, not running is an answer too.
+static std::vector<OrderWish> wishes(const Region& region, const std::vector<std::string>& order, bool asked) {
   std::vector<OrderWish> out = {{order}};
   if (!order.empty()) return out;
   OrderWish outer{{}, true};
@@ -26,6 +28,7 @@ static std::vector<OrderWish> wishes(const Region& region, const std::vector<std
     outer.vars.push_back(region.program.var(v).name);
     out.push_back(outer);
   }
+  if (asked || region.statements.size() < 2) out.push_back({.foldsInside = true});
   return out;
 }
 
@@ -60,22 +63,41 @@ static RegionSchedule withoutEmptyLoops(const Program& program, RegionSchedule w
   return wish;
 }
 
+/// A variable that blocks have split may be named as a whole: its two loops one inside the other, lanes at the outer.
+static RegionSchedule inBlocks(const Program& program, RegionSchedule wish) {
+  std::set<std::string> names;
+  for (size_t v = 0; v < program.varCount(); ++v) names.insert(program.var(VarId(v)).name);
+  const auto isSplit = [&](const std::string& name) {
+    return !names.contains(name) && names.contains(name + "_o") && names.contains(name + "_i");
+  };
+  std::vector<std::string> order;
+  for (const std::string& name : wish.order) {
+    order.push_back(isSplit(name) ? name + "_o" : name);
+    if (isSplit(name)) order.push_back(name + "_i");
+  }
+  wish.order = std::move(order);
+  for (auto& [name, lanes] : wish.parallel)
+    if (isSplit(name)) name += "_o";
+  return wish;
+}
+
 }  // namespace
 
 RegionCompiler::RegionCompiler(Program& program, const Bindings* data, bool exchange)
-    : program_(program), data_(data), exchange_(exchange) {
+    : program_(program), data_(data), exchange_(exchange), readers_(readersOf(program)) {
   for (const TensorDecl& decl : program.tensors()) declared_.push_back(decl.format.has_value());
   if (data && Structures::areQuick(*data)) structures_.emplace(*data);
 }
 
 Result<std::optional<CompiledRegion>> RegionCompiler::compile(const std::vector<size_t>& statements,
                                                               const RegionSchedule* wish, int orders) {
-  Region fused = fuseRegion(program_, statements);
+  Region fused = fuseRegion(program_, statements, readers_);
   if (fused.program.statements().empty()) return std::optional<CompiledRegion>();
   const RegionSchedule wished = wish ? withoutEmptyLoops(program_, *wish) : RegionSchedule{};
   Result<Region> split = splitBlocks(fused, wished.blocks);
   if (!split) return placed(split.error(), wished, fused);
-  TK_TRY(CompiledRegion out, compileRegion(std::move(*split), wished, orders));
+  const RegionSchedule named = inBlocks(split->program, wished);
+  TK_TRY(CompiledRegion out, compileRegion(std::move(*split), named, orders, wish != nullptr));
   out.blocks = wished.blocks;
   return std::optional(std::move(out));
 }
@@ -96,11 +118,12 @@ void RegionCompiler::Candidates::add(Candidate candidate) {
 
 /// Orders that storage allows come first; one that needs more copies than they do is taken where it saves more than the
 /// copies cost, which is where the fused loops would compute something again and again.
-Result<CompiledRegion> RegionCompiler::compileRegion(Region fused, const RegionSchedule& wish, int orders) {
+Result<CompiledRegion> RegionCompiler::compileRegion(Region fused, const RegionSchedule& wish, int orders, bool asked) {
   CompiledRegion out;
   out.region = std::move(fused);
   Candidates found{.keep = structures_ ? static_cast<size_t>(std::clamp(orders / kOrdersACount, 1, kMostCounts)) : 1};
-  for (const OrderWish& wished : wishes(out.region, wish.order)) {
+  for (const OrderWish& wished : wishes(out.region, wish.order, asked)) {
+    if (wished.foldsInside && found.seen > 0) break;
     TK_RETURN_IF_ERROR(tryOrders(out.region, wished, wish, found.seen == 0 ? orders : orders / 3 + 1, found));
     if (found.seen > 0 && out.region.statements.size() < 2) break;
   }

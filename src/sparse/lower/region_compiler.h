@@ -47,7 +47,7 @@ class RegionCompiler {
     void add(Candidate candidate);
   };
 
-  Result<CompiledRegion> compileRegion(Region fused, const RegionSchedule& wish, int orders);
+  Result<CompiledRegion> compileRegion(Region fused, const RegionSchedule& wish, int orders, bool asked);
   Result<> tryOrders(const Region& region, const OrderWish& wished, const RegionSchedule& wish, int orders,
                      Candidates& out);
   Result<Table> tableFor(const Region& region, const TableOptions& options) const;
@@ -61,6 +61,7 @@ class RegionCompiler {
   Program& program_;
   const Bindings* data_;
   bool exchange_;
+  Readers readers_;
   std::vector<bool> declared_;  // by tensor: its format was given
   std::map<std::string, Known> known_;
   std::optional<Structures> structures_;  // where costs are counted

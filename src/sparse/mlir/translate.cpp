@@ -180,7 +180,7 @@ Result<> Translator::output(mlir::Operation* op, unsigned index, mlir::Value val
     if (whole) {
       decl.role = Role::output;
       decl.declared = true;
-      if (numbered) decl.name = freeName(wish);
+      if (numbered) program_.rename(view.tensor, freeName(wish));
       return Unit{};
     }
   }

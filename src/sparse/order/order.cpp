@@ -13,7 +13,7 @@ namespace {
 
 /// The accesses and variables of a region, each once, in order of appearance.
 struct Uses {
-  std::vector<ExprId> accesses;
+  std::vector<ExprId> accesses, folds;
   std::vector<VarId> vars;
 };
 
@@ -27,6 +27,7 @@ void collect(const Program& program, ExprId id, std::vector<bool>& seen, Uses& o
   const Expr& e = program.expr(id);
   for (const VarId v : e.vars) addVar(out, v);
   if (e.kind == ExprKind::access) out.accesses.push_back(id);
+  if (e.kind == ExprKind::reduce) out.folds.push_back(id);
   for (const ExprId arg : e.args) collect(program, arg, seen, out);
 }
 
@@ -105,6 +106,14 @@ Result<std::vector<OrderEdge>> wishedEdges(const Program& program, const Uses& u
   return out;
 }
 
+/// With these loops a fold's result comes value by value, not as a stream of several levels.
+void addFoldEdges(const Program& program, const Uses& uses, std::vector<OrderEdge>& edges) {
+  for (const ExprId fold : uses.folds)
+    for (const VarId free : program.freeVars(fold))
+      for (const VarId folded : program.expr(fold).vars)
+        if (const OrderEdge edge{free, folded, {}}; !closesCycle(edges, {edge})) edges.push_back(edge);
+}
+
 }  // namespace
 
 Result<OrderProblem> orderProblem(const Region& region, const OrderWish& wished,
@@ -113,6 +122,7 @@ Result<OrderProblem> orderProblem(const Region& region, const OrderWish& wished,
   Uses uses = usesOf(program);
   OrderProblem out{uses.vars, {}, {}};
   TK_TRY(out.edges, wishedEdges(program, uses, wished));
+  if (wished.foldsInside) addFoldEdges(program, uses, out.edges);
   std::stable_sort(uses.accesses.begin(), uses.accesses.end(),
                    [&](ExprId a, ExprId b) { return bytes(program.expr(a).tensor) > bytes(program.expr(b).tensor); });
   for (const ExprId access : uses.accesses) {

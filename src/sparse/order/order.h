@@ -28,11 +28,13 @@ struct OrderProblem {
 };
 
 /// `bytes` gives the size of a tensor of the region's program. Edges of `wished` (outermost first) come before all
-/// others, so storage that contradicts them is copied; `first`: the variables that are not named come behind the named.
+/// others, so storage that contradicts them is copied; `first`: the variables that are not named come behind the named;
+/// `foldsInside`: each fold's variables come behind those of its result, as far as folds do not contradict each other.
 /// T0970 where a wished variable is none of the region's.
 struct OrderWish {
   std::vector<std::string> vars;
   bool first = false;
+  bool foldsInside = false;
 };
 Result<OrderProblem> orderProblem(const Region& region, const OrderWish& wished,
                                   const std::function<double(TensorId)>& bytes);

@@ -10,9 +10,8 @@ namespace tokamak::sparse {
 
 namespace {
 
-void collectTensors(const Program& program, ExprId id, std::vector<bool>& seen, std::vector<TensorId>& out) {
-  if (seen[id.index]) return;
-  seen[id.index] = true;
+void collectTensors(const Program& program, ExprId id, std::set<ExprId>& seen, std::vector<TensorId>& out) {
+  if (!seen.insert(id).second) return;
   const Expr& e = program.expr(id);
   if (e.kind == ExprKind::access) out.push_back(e.tensor);
   for (const ExprId arg : e.args) collectTensors(program, arg, seen, out);
@@ -21,7 +20,7 @@ void collectTensors(const Program& program, ExprId id, std::vector<bool>& seen, 
 }  // namespace
 
 std::set<TensorId> sparseInputs(const Program& program, ExprId value) {
-  std::vector<bool> seen(program.exprCount(), false);
+  std::set<ExprId> seen;
   std::vector<TensorId> read;
   collectTensors(program, value, seen, read);
   std::erase_if(read, [&](TensorId id) {
@@ -34,10 +33,9 @@ std::set<TensorId> sparseInputs(const Program& program, ExprId value) {
 std::vector<std::vector<size_t>> dependences(const Program& program) {
   std::vector<int64_t> statementOf(program.tensors().size(), -1);
   std::vector<std::vector<size_t>> out;
-  std::vector<bool> seen(program.exprCount(), false);
   for (size_t s = 0; s < program.statements().size(); ++s) {
     std::vector<TensorId> tensors;
-    std::fill(seen.begin(), seen.end(), false);
+    std::set<ExprId> seen;
     collectTensors(program, program.statements()[s].value, seen, tensors);
     out.emplace_back();
     for (const TensorId t : tensors)
@@ -52,7 +50,9 @@ namespace {
 class Partitioner {
  public:
   Partitioner(const Program& program, const Schedule& schedule)
-      : program_(program), schedule_(schedule), home_(program.statements().size(), -1) {}
+      : program_(program), schedule_(schedule), home_(program.statements().size(), -1) {
+    for (size_t s = 0; s < home_.size(); ++s) statementOf_.try_emplace(program.statements()[s].tensor, s);
+  }
 
   Result<Partition> run() {
     TK_RETURN_IF_ERROR(assign());
@@ -74,13 +74,11 @@ class Partitioner {
     }
     for (const RegionSchedule& region : schedule_.regions) {
       for (const std::string& name : region.tensors) {
-        const TensorId tensor = program_.findTensor(name);
-        const auto found = std::find_if(program_.statements().begin(), program_.statements().end(),
-                                        [&](const Statement& s) { return s.tensor == tensor; });
-        if (found == program_.statements().end())
+        const auto found = statementOf_.find(program_.findTensor(name));
+        if (found == statementOf_.end())
           return Diagnostic{"T0974", region.location, fmt::format("{} is no result of the program", name),
                             "fuse takes the tensors on the left of statements"};
-        int64_t& home = home_[static_cast<size_t>(found - program_.statements().begin())];
+        int64_t& home = home_[found->second];
         if (home >= 0)
           return Diagnostic{"T0974", region.location, fmt::format("{} is fused in two regions", name),
                             "name it in one of them"};
@@ -95,13 +93,11 @@ class Partitioner {
   Result<> spill() {
     const auto reads = dependences(program_);
     for (const std::string& name : schedule_.spill) {
-      const TensorId tensor = program_.findTensor(name);
-      const auto found = std::find_if(program_.statements().begin(), program_.statements().end(),
-                                      [&](const Statement& s) { return s.tensor == tensor; });
-      if (found == program_.statements().end())
+      const auto found = statementOf_.find(program_.findTensor(name));
+      if (found == statementOf_.end())
         return Diagnostic{"T0974", schedule_.location, fmt::format("{} is no result of the program", name),
                           "spill takes tensors on the left of statements"};
-      std::vector<size_t> todo = {static_cast<size_t>(found - program_.statements().begin())};
+      std::vector<size_t> todo = {found->second};
       const int64_t home = home_[todo[0]];
       if (home < 0) continue;  // stored anyway
       const auto fresh = static_cast<int64_t>(schedules_.size());
@@ -135,17 +131,16 @@ class Partitioner {
     Partition out;
     const auto live =
         static_cast<size_t>(std::count_if(members.begin(), members.end(), [](const auto& m) { return !m.empty(); }));
-    std::vector<std::pair<size_t, size_t>> ready;  // first statement, region
+    std::set<std::pair<size_t, size_t>> ready;  // first statement, region
     for (size_t r = 0; r < count; ++r)
-      if (waits[r] == 0 && !members[r].empty()) ready.emplace_back(members[r][0], r);
+      if (waits[r] == 0 && !members[r].empty()) ready.emplace(members[r][0], r);
     while (!ready.empty()) {
-      const auto next = std::min_element(ready.begin(), ready.end());
-      const size_t r = next->second;
-      ready.erase(next);
+      const size_t r = ready.begin()->second;
+      ready.erase(ready.begin());
       out.regions.push_back(members[r]);
       out.schedules.push_back(schedules_[r]);
       for (const size_t reader : readers[r])
-        if (--waits[reader] == 0) ready.emplace_back(members[reader][0], reader);
+        if (--waits[reader] == 0) ready.emplace(members[reader][0], reader);
     }
     if (out.regions.size() == live) return out;
     return Diagnostic{
@@ -168,6 +163,7 @@ class Partitioner {
   const Program& program_;
   const Schedule& schedule_;
   std::vector<int64_t> home_;  // of each statement
+  std::map<TensorId, size_t> statementOf_;
   std::vector<const RegionSchedule*> schedules_;
 };
 

@@ -10,7 +10,8 @@
 
 namespace tokamak::sparse {
 
-/// How one region runs. Variables are named as in the region's fused program (`tokamak sparse explain` lists them).
+/// How one region runs. Variables are named as in the region's fused program (`tokamak sparse explain` lists them); one
+/// that blocks split, i_o and i_i, may also be named i.
 struct RegionSchedule {
   std::vector<std::string> tensors;  // whose statements are fused
   std::vector<std::string> order;    // outermost first; variables that are not named are placed by the compiler

@@ -29,7 +29,7 @@ TableBuilder::TableBuilder(const Region& region, const TableOptions& options, Ta
 
 Result<> TableBuilder::run() {
   for (const Statement& s : program_.statements()) TK_RETURN_IF_ERROR(statement(s));
-  return Unit{};
+  return checkLanes();
 }
 
 Result<> TableBuilder::statement(const Statement& statement) {
@@ -104,23 +104,38 @@ Result<Bundle> TableBuilder::iterate(const std::vector<ExprId>& roots, const std
   }
   TK_TRY(const Scope* inside, enter(roots, vars[0], scope, demand));
   const std::vector<VarId> rest(vars.begin() + 1, vars.end());
-  const auto lanes = options_.lanes.find(vars[0]);
-  TK_TRY(Bundle out, lanes != options_.lanes.end() && lanes->second > 1
-                         ? inLanes(roots, rest, *inside, demand, lanes->second)
-                         : iterate(roots, rest, *inside, demand));
+  const int lanes = lanesOf(*inside);
+  TK_TRY(Bundle out, lanes > 1 ? inLanes(roots, rest, *inside, demand, lanes) : iterate(roots, rest, *inside, demand));
   out.levels.insert(out.levels.begin(), {vars[0], inside->crd, inside->all});
   return out;
+}
+
+/// A loop that passes a computed operand of several levels on has one lane: what computed it has run in several.
+int TableBuilder::lanesOf(const Scope& scope) {
+  const auto lanes = options_.lanes.find(scope.var);
+  if (lanes == options_.lanes.end() || lanes->second < 2) return 1;
+  if (std::any_of(scope.results.begin(), scope.results.end(),
+                  [](const auto& result) { return !result.second.levels.empty(); }))
+    return 1;
+  inLanes_.insert(scope.var);
+  return lanes->second;
+}
+
+/// T0972 where every loop over a variable that is to have lanes only passes computed operands on.
+Result<> TableBuilder::checkLanes() const {
+  for (const auto& [var, lanes] : options_.lanes)
+    if (lanes > 1 && !inLanes_.contains(var))
+      return Diagnostic{
+          "T0972",
+          {},
+          fmt::format("lanes along {} would share out a computed operand of several levels", program_.var(var).name),
+          "run another variable in parallel, or choose another order"};
+  return Unit{};
 }
 
 Result<Bundle> TableBuilder::inLanes(const std::vector<ExprId>& roots, const std::vector<VarId>& vars,
                                      const Scope& scope, const Demand& demand, int lanes) {
   const std::string& name = program_.var(scope.var).name;
-  for (const auto& [id, result] : scope.results)
-    if (!result.levels.empty())
-      return Diagnostic{"T0972",
-                        {},
-                        fmt::format("lanes along {} would share out a computed operand of several levels", name),
-                        "run another variable in parallel, or choose another order"};
   emit_.rule(fmt::format("{} runs in {} lanes", name, lanes));
   emit_.at(rank(scope.var), statementColumn_);
   std::vector<Scope*> inside;

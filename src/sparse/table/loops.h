@@ -74,6 +74,8 @@ class TableBuilder {
   bool isNeverEmpty(Port crd) const;
   Result<Bundle> iterate(const std::vector<ExprId>& roots, const std::vector<VarId>& vars, const Scope& scope,
                          const Demand& demand);
+  int lanesOf(const Scope& scope);
+  Result<> checkLanes() const;
   Result<Bundle> inLanes(const std::vector<ExprId>& roots, const std::vector<VarId>& vars, const Scope& scope,
                          const Demand& demand, int lanes);
   Result<const Scope*> enter(const std::vector<ExprId>& roots, VarId var, const Scope& scope, const Demand& demand);
@@ -119,6 +121,7 @@ class TableBuilder {
   std::map<ExprId, std::string> tensorNames_;
   std::map<ExprId, Format> formats_;
   std::map<ExprId, int> columns_;
+  std::set<VarId> inLanes_;  // variables some loop of which has lanes
   int statementColumn_ = 0;
 };
 

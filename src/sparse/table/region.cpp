@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 namespace tokamak::sparse {
 
@@ -13,14 +14,13 @@ namespace {
 
 class Inliner {
  public:
-  Inliner(const Program& from, const std::vector<size_t>& members, Region& region)
-      : from_(from), to_(region.program), statementOf_(from.tensors().size(), -1) {
+  Inliner(const Program& from, const std::vector<size_t>& members, Region& region) : from_(from), to_(region.program) {
     to_.dims() = from.dims();
-    for (const size_t s : members) statementOf_[from.statements()[s].tensor.index] = static_cast<int64_t>(s);
+    for (const size_t s : members) statementOf_[from.statements()[s].tensor] = s;
   }
 
-  void run(const std::vector<size_t>& members) {
-    const std::vector<bool> needed = neededOutside(from_, members);
+  void run(const std::vector<size_t>& members, const Readers& readers) {
+    const std::vector<bool> needed = neededOutside(from_, members, readers);
     for (size_t m = 0; m < members.size(); ++m)
       if (needed[m]) output(from_.statements()[members[m]]);
   }
@@ -126,8 +126,8 @@ class Inliner {
   ExprId access(const Expr& e, Instance& use, const Names& around) {
     std::vector<VarId> vars;
     for (const VarId v : e.vars) vars.push_back(use.vars.at(v));
-    if (const int64_t s = statementOf_[e.tensor.index]; s >= 0)
-      return instance(from_.statements()[static_cast<size_t>(s)], vars, around);
+    if (const auto s = statementOf_.find(e.tensor); s != statementOf_.end())
+      return instance(from_.statements()[s->second], vars, around);
     const auto [known, added] = inputs_.try_emplace(e.tensor);
     if (added) {
       TensorDecl decl = from_.tensor(e.tensor);
@@ -170,18 +170,21 @@ class Inliner {
 
   const Program& from_;
   Program& to_;
-  std::vector<int64_t> statementOf_;  // by tensor: the member that defines it, or -1
+  std::unordered_map<TensorId, size_t> statementOf_;  // the members that define tensors
   std::map<TensorId, TensorId> inputs_;
   std::map<std::tuple<TensorId, std::vector<VarId>, Names>, ExprId> instances_;
   std::map<std::string, DimId> dimOf_;
 };
 
-void markUses(const Program& program, ExprId id, std::vector<bool>& seen, std::vector<bool>& used) {
-  if (seen[id.index]) return;
-  seen[id.index] = true;
+/// Notes once that a statement reads the tensors of an expression. `seen`: by expression, the last statement there.
+void addReader(const Program& program, ExprId id, size_t statement, std::vector<size_t>& seen, Readers& out) {
+  if (seen[id.index] == statement) return;
+  seen[id.index] = statement;
   const Expr& e = program.expr(id);
-  if (e.kind == ExprKind::access) used[e.tensor.index] = true;
-  for (const ExprId arg : e.args) markUses(program, arg, seen, used);
+  if (e.kind == ExprKind::access)
+    if (std::vector<size_t>& readers = out[e.tensor.index]; readers.empty() || readers.back() != statement)
+      readers.push_back(statement);
+  for (const ExprId arg : e.args) addReader(program, arg, statement, seen, out);
 }
 
 }  // namespace
@@ -198,26 +201,38 @@ Format Region::wholeFormat(TensorId tensor, Format format) const {
   return format;
 }
 
-std::vector<bool> neededOutside(const Program& program, const std::vector<size_t>& members) {
-  std::vector<bool> used(program.tensors().size(), false), seen(program.exprCount(), false);
+Readers readersOf(const Program& program) {
+  Readers out(program.tensors().size());
+  std::vector<size_t> seen(program.exprCount(), program.statements().size());
   for (size_t s = 0; s < program.statements().size(); ++s)
-    if (!std::binary_search(members.begin(), members.end(), s))
-      markUses(program, program.statements()[s].value, seen, used);
+    addReader(program, program.statements()[s].value, s, seen, out);
+  return out;
+}
+
+std::vector<bool> neededOutside(const Program& program, const std::vector<size_t>& members, const Readers& readers) {
   const bool hasOutputs = std::any_of(program.tensors().begin(), program.tensors().end(),
                                       [](const TensorDecl& t) { return t.role == Role::output; });
   std::vector<bool> out;
   for (const size_t s : members) {
     const TensorId tensor = program.statements()[s].tensor;
+    const std::vector<size_t>& of = readers[tensor.index];
+    const bool used = std::any_of(of.begin(), of.end(), [&](size_t reader) {
+      return !std::binary_search(members.begin(), members.end(), reader);
+    });
     const bool last = !hasOutputs && s + 1 == program.statements().size();
-    out.push_back(used[tensor.index] || program.tensor(tensor).role == Role::output || last);
+    out.push_back(used || program.tensor(tensor).role == Role::output || last);
   }
   return out;
 }
 
-Region fuseRegion(const Program& program, const std::vector<size_t>& statements) {
+Region fuseRegion(const Program& program, const std::vector<size_t>& statements, const Readers& readers) {
   Region out{statements, {}, {}};
-  Inliner(program, statements, out).run(statements);
+  Inliner(program, statements, out).run(statements, readers);
   return out;
+}
+
+Region fuseRegion(const Program& program, const std::vector<size_t>& statements) {
+  return fuseRegion(program, statements, readersOf(program));
 }
 
 }  // namespace tokamak::sparse

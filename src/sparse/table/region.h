@@ -31,10 +31,16 @@ struct Region {
   Format wholeFormat(TensorId tensor, Format format) const;
 };
 
-/// Requires known sizes. `statements` in program order.
+/// By tensor: the statements that read it, in program order.
+using Readers = std::vector<std::vector<size_t>>;
+Readers readersOf(const Program& program);
+
+/// Requires known sizes. `statements` in program order. The work goes by the region's size, not the program's, where
+/// the readers are known.
+Region fuseRegion(const Program& program, const std::vector<size_t>& statements, const Readers& readers);
 Region fuseRegion(const Program& program, const std::vector<size_t>& statements);
 
-/// For each statement of the program, whether a later statement outside `members` or the user needs its tensor.
-std::vector<bool> neededOutside(const Program& program, const std::vector<size_t>& members);
+/// For each of `members`, whether a statement that is none of them or the user needs its tensor.
+std::vector<bool> neededOutside(const Program& program, const std::vector<size_t>& members, const Readers& readers);
 
 }  // namespace tokamak::sparse

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sparse/lower/compile.h"
 #include "sparse/order/order.h"
 #include "sparse/table/split.h"
 
@@ -45,6 +46,7 @@ class Generator {
     for (int64_t s = 0; s < statements; ++s) statement(s, s + 1 == statements);
     schedule();
     out_.inputs = randomInputs(p(), static_cast<double>(pick(random_, 5)) / 4, random_);
+    drawAgain();
     return std::move(out_);
   }
 
@@ -223,6 +225,21 @@ class Generator {
     out_.schedule.algebra = chance(random_, 50);
   }
 
+  /// Other orders as long as folds cannot be streamed in the one drawn; none where there seems to be none.
+  void drawAgain() {
+    for (int attempt = 0;; ++attempt) {
+      const Result<Compiled> compiled = compile(p(), out_.schedule, &out_.inputs);
+      if (compiled || compiled.error().code != "T0971") return;
+      out_.refused.push_back(out_.schedule);
+      if (attempt < 20) {
+        randomOrders(p(), out_.schedule, random_);
+        continue;
+      }
+      for (RegionSchedule& region : out_.schedule.regions) region.order.clear();
+      return;
+    }
+  }
+
   Random random_;
   RandomCase out_;
 };
@@ -254,7 +271,24 @@ Bindings randomInputs(const Program& program, double density, std::mt19937_64& r
   return out;
 }
 
-void randomOrders(const Program& program, Schedule& schedule, std::mt19937_64& random) {
+/// Variables at random, each once all that must be outside it are there.
+static std::vector<VarId> randomOrder(const OrderProblem& problem, bool bound, std::mt19937_64& random) {
+  std::vector<VarId> left = problem.vars, out;
+  while (!left.empty()) {
+    std::vector<VarId> free = left;
+    if (bound)
+      std::erase_if(free, [&](VarId v) {
+        return std::any_of(problem.edges.begin(), problem.edges.end(), [&](const OrderEdge& e) {
+          return !e.access && e.after == v && std::find(left.begin(), left.end(), e.before) != left.end();
+        });
+      });
+    out.push_back(free[static_cast<size_t>(pick(random, static_cast<int64_t>(free.size())))]);
+    std::erase(left, out.back());
+  }
+  return out;
+}
+
+void randomOrders(const Program& program, Schedule& schedule, std::mt19937_64& random, bool foldsInside) {
   if (schedule.fuse == Schedule::Fuse::all && schedule.regions.empty()) schedule.regions.emplace_back();
   const Result<Partition> parts = partition(program, schedule);
   if (!parts) return;
@@ -263,11 +297,11 @@ void randomOrders(const Program& program, Schedule& schedule, std::mt19937_64& r
     if (!wish) continue;
     const Result<Region> region = splitBlocks(fuseRegion(program, parts->regions[r]));
     if (!region || region->program.statements().empty()) continue;
-    const Result<OrderProblem> problem = orderProblem(*region, {}, [](TensorId) { return 1.0; });
+    const Result<OrderProblem> problem =
+        orderProblem(*region, {.foldsInside = foldsInside}, [](TensorId) { return 1.0; });
     if (!problem) continue;
     wish->order.clear();
-    for (const VarId v : problem->vars) wish->order.push_back(region->program.var(v).name);
-    std::shuffle(wish->order.begin(), wish->order.end(), random);
+    for (const VarId v : randomOrder(*problem, foldsInside, random)) wish->order.push_back(region->program.var(v).name);
   }
 }
 
