@@ -30,7 +30,7 @@ COLOURS = {"unfused": "#9aa5b1", "partial": "#8ab17d", "layers": "#4c8bf5", "ful
 def number(value: float | None) -> str:
     if value is None:
         return ""
-    for unit, name in [(1e9, " G"), (1e6, " M"), (1e3, " k")]:
+    for unit, name in [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")]:
         if value >= unit:
             return f"{value / unit:.3g}{name}"
     return f"{value:.0f}"
@@ -115,16 +115,21 @@ def blocks_table(found: dict) -> str:
 
 
 def errors_table(groups: list[dict]) -> str:
-    """The cost model against simulation, over everything that was simulated."""
-    errors: dict[str, list[float]] = {"operations": [], "bytes": [], "cycles": []}
+    """The cost model against simulation, over everything that was simulated, and of that what was fully fused."""
+    metrics = ["operations", "bytes", "cycles"]
+    errors: dict[str, list[float]] = {name: [] for m in metrics for name in (m, f"{m}, fully fused")}
     for group in groups:
-        for cell in group.values():
+        for level, cell in group.items():
             if not cell or not cell.get("simulated"):
                 continue
-            for metric, found in errors.items():
+            for metric in metrics:
                 wanted = cell["simulated"][metric]
-                if wanted:
-                    found.append(abs(cell["counted"][metric] - wanted) / wanted)
+                if not wanted:
+                    continue
+                error = abs(cell["counted"][metric] - wanted) / wanted
+                errors[metric].append(error)
+                if level == "full":
+                    errors[f"{metric}, fully fused"].append(error)
     rows = []
     for metric, found in errors.items():
         if found:
@@ -244,8 +249,8 @@ def write(path: Path, picture_path: Path, results: dict, conditions: str) -> Non
     text = [
         "# Fusion granularity of sparse models\n",
         "Written by `make sparse-study`; numbers are cycles of the `comal` profile unless said. A star marks what the\n"
-        "cost model counted because simulating it would put more than half a billion tokens; how far counts\n"
-        "are from simulation is at the end.\n",
+        "cost model counted because a region of it would put more than three billion tokens; how far counts are from\n"
+        "simulation is at the end.\n",
         conditions,
         "## Granularity\n",
         granularity_table(every),

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from graphs import GRAPHS, bigbird_mask, prepare
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples" / "sparse"
-LIMIT = 5e8  # tokens of a region beyond which it is counted, not simulated; at Cora size all are simulated
+LIMIT = 3e9  # tokens of a region beyond which it is counted, not simulated; at Cora size all are simulated
 
 
 class Study:
@@ -37,7 +38,8 @@ class Study:
         done = subprocess.run([self.tokamak, *words, "--json"], capture_output=True, text=True, check=False)
         seconds = time.monotonic() - start
         print(f" {seconds:.1f} s", file=sys.stderr)
-        answer: dict = {"seconds": seconds}
+        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6  # of the largest call so far, in GB
+        answer: dict = {"seconds": seconds, "memory": memory}
         if done.returncode == 0:
             answer["answer"] = json.loads(done.stdout)
         else:

@@ -32,9 +32,11 @@ def conditions(study: steps.Study, graphs: list[str]) -> str:
     made = [g for g in graphs if not study.real.get(g)]
     left = [g for g in steps.GRAPHS if g not in graphs]
     seconds = sum(answer["seconds"] for answer in study.answers.values())
+    memory = max((answer.get("memory", 0) for answer in study.answers.values()), default=0)
     return (
         f"Conditions: {os.cpu_count()} cores ({platform.machine()}); {seconds / 60:.1f} minutes of command line in "
-        f"all. Real data: {', '.join(real) or 'none'}. Synthetic, of the published size and with degrees that fall off "
+        f"all, at most {memory:.1f} GB of memory. Real data: {', '.join(real) or 'none'}. Synthetic, of the published "
+        "size and with degrees that fall off "
         f"with exponent 2.7: {', '.join(made) or 'none'}. GCN and GraphSAGE: two layers, hidden size 16, adjacency "
         "normalised with self loops, features sparse where the data are (dense at Collab and MAG size). Weights are "
         "random. Attention: a mask of blocks (window of three, the first globally, two or three at random), head size "
