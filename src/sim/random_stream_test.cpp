@@ -22,7 +22,9 @@ struct Context {
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed), builder_(fmt::format("random_{}", seed)) {}
+  Generator(uint64_t seed, int64_t extent) : random_(seed), builder_(fmt::format("random_{}", seed)) {
+    if (extent > 1) block_ = {extent, extent};
+  }
 
   RandomProgram run() {
     depth_ = 1 + below(3);
@@ -58,7 +60,8 @@ class Generator {
       storage.levels.push_back({format, sizes_[d], {}, {}});
     }
     fill(storage);
-    builder_.input(name, levels);
+    storage.block = block_;
+    builder_.input(name, levels, block_);
     data_.emplace(name, std::move(storage));
   }
 
@@ -82,7 +85,9 @@ class Generator {
       }
       positions = static_cast<int64_t>(level.crd.size());
     }
-    for (int64_t i = 0; i < positions; ++i) storage.values.push_back(static_cast<double>(below(9)) - 4);
+    const size_t elements = block_.empty() ? 1 : static_cast<size_t>(block_[0] * block_[1]);
+    for (int64_t i = 0; i < positions; ++i)
+      storage.values.insert(storage.values.end(), elements, static_cast<double>(below(9)) - 4);
   }
 
   Context* newContext(const Context* parent, StreamId crd) {
@@ -209,7 +214,7 @@ class Generator {
   void write(const Context* context, StreamId value) {
     std::vector<StreamId> crds;
     for (const Context* c = context; c->parent != nullptr; c = c->parent) crds.insert(crds.begin(), c->crd);
-    builder_.output("X", std::vector<Level>(crds.size(), {LevelFormat::compressed, -1}));
+    builder_.output("X", std::vector<Level>(crds.size(), {LevelFormat::compressed, -1}), block_);
     if (crds.size() >= 2 && chance(40)) {
       const auto kept = builder_.drop(crds[crds.size() - 2], crds.back());
       crds[crds.size() - 2] = kept.outer;
@@ -222,7 +227,7 @@ class Generator {
   std::mt19937_64 random_;
   Builder builder_;
   size_t depth_ = 1, ranges_ = 0;
-  std::vector<int64_t> sizes_;
+  std::vector<int64_t> sizes_, block_;
   std::map<std::string, std::vector<size_t>> levelsOf_;  // depths of each tensor's levels
   Storages data_;
   std::vector<std::unique_ptr<Context>> contexts_;
@@ -231,6 +236,6 @@ class Generator {
 
 }  // namespace
 
-RandomProgram randomProgram(uint64_t seed) { return Generator(seed).run(); }
+RandomProgram randomProgram(uint64_t seed, int64_t extent) { return Generator(seed, extent).run(); }
 
 }  // namespace tokamak::sim

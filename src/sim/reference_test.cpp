@@ -16,8 +16,9 @@ using Kind = Token::Kind;
 /// One node: its clock, its places in its inputs, its outputs.
 class Machine {
  public:
-  Machine(const Inputs& inputs, Storages& outputs, std::vector<const Tokens*> in, std::vector<Tokens*> out)
-      : inputs_(inputs), outputs_(outputs), in_(std::move(in)), out_(std::move(out)), at_(in_.size(), 0) {}
+  Machine(const Inputs& inputs, Storages& outputs, std::vector<const Tokens*> in, std::vector<Tokens*> out,
+          uint64_t extent)
+      : inputs_(inputs), outputs_(outputs), in_(std::move(in)), out_(std::move(out)), at_(in_.size(), 0), n_(extent) {}
 
   uint64_t t = 0;
   uint64_t extra = 0;  // tokens between the two halves of a repeat
@@ -126,15 +127,18 @@ class Machine {
     const auto values = inputs_.at(b.tensor).values;
     while (true) {
       Token token = take(0);
+      const bool loads = token.kind == Kind::value || token.kind == Kind::absent;
       if (token.kind == Kind::value) token.number = values[static_cast<size_t>(token.at)];
       if (token.kind == Kind::absent) token = number(0);
-      put(0, token);
+      const uint64_t cycles = loads ? n_ * n_ : 1;
+      putStamped(0, token, t + cycles);
       if (token.kind == Kind::done) return;
-      ++t;
+      t += cycles;
     }
   }
 
   void run(const Alu& b) {
+    const uint64_t cycles = arity(b.op) == 1 ? n_ : n_ * n_;
     while (true) {
       std::vector<double> operands;
       Token token;
@@ -150,10 +154,12 @@ class Machine {
           token = number(binaryOf(b.op)(operands[0], operands[1]));
         else
           token = number(operands[0] != 0 ? operands[1] : operands[2]);
+        putStamped(0, token, t + cycles);
+      } else {
+        put(0, token);
       }
-      put(0, token);
       if (token.kind == Kind::done) return;
-      ++t;
+      t += cycles;
     }
   }
 
@@ -164,13 +170,14 @@ class Machine {
       const Token token = take(0);
       if (token.kind == Kind::done) return put(0, done());
       if (token.kind == Kind::stop) {
-        if (token.hollow == 0) put(0, number(sum));
+        if (token.hollow == 0) putStamped(0, number(sum), t + n_ * n_);
         sum = init;
         if (token.level > 0) put(0, stopAt(token.level - 1, std::max(token.hollow - 1, 0)));
+        ++t;
       } else {
         sum = fold(b.op, sum, token.kind == Kind::absent ? 0.0 : token.number);
+        t += n_ * n_;
       }
-      ++t;
     }
   }
 
@@ -191,11 +198,14 @@ class Machine {
         put(1, done());
         return;
       }
+      uint64_t cycles = 1;
       if (outer.kind == Kind::value) {
-        if (inner.kind == Kind::stop)
+        if (inner.kind == Kind::stop) {
           take(0);
-        else
+        } else {
           accumulate(b.op, workspace, inner.at, val.kind == Kind::absent ? 0.0 : val.number);
+          cycles = n_ * n_;
+        }
         take(1);
         take(2);
       } else {
@@ -212,7 +222,7 @@ class Machine {
           take(2);
         }
       }
-      ++t;
+      t += cycles;
     }
   }
 
@@ -449,12 +459,13 @@ class Machine {
   std::vector<const Tokens*> in_;
   std::vector<Tokens*> out_;
   std::vector<size_t> at_;
+  uint64_t n_;                    // rows of a block
   std::map<size_t, bool> spent_;  // of a join: lanes that have no more of the fiber
 };
 
 }  // namespace
 
-Outcome run(const Graph& graph, const Inputs& inputs) {
+Outcome run(const Graph& graph, const Inputs& inputs, uint64_t extent) {
   Outcome outcome;
   Graph bound = graph;
   TK_CHECK(bindSizes(bound, inputs).ok(), "the data fit");
@@ -470,7 +481,7 @@ Outcome run(const Graph& graph, const Inputs& inputs) {
     std::vector<Tokens*> out;
     for (StreamId input : node.inputs) in.push_back(&streams[input.index]);
     for (StreamId output : node.outputs) out.push_back(output ? &streams[output.index] : nullptr);
-    Machine machine(inputs, outcome.outputs, std::move(in), std::move(out));
+    Machine machine(inputs, outcome.outputs, std::move(in), std::move(out), extent);
     std::visit([&](const auto& block) { machine.run(block); }, node.block);
     outcome.cycles = std::max({outcome.cycles, machine.t, machine.makerClock});
     outcome.tokens += machine.extra;

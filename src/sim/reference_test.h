@@ -23,7 +23,8 @@ struct Outcome {
   stream::Storages outputs;
 };
 
-/// Requires a verified graph with numbers for values and data that fit.
-Outcome run(const stream::Graph& graph, const stream::Inputs& inputs);
+/// Requires a verified graph with numbers for values and data that fit. `extent`: what would come out if each number
+/// were a square block of that many rows, all of its elements the same; nothing multiplies blocks.
+Outcome run(const stream::Graph& graph, const stream::Inputs& inputs, uint64_t extent = 1);
 
 }  // namespace tokamak::sim::reference

@@ -37,6 +37,53 @@ Entries entriesOf(const stream::TensorStorage& storage, const Format& format, co
   return out;
 }
 
+/// Whether what a graph wrote can be kept as it is but for filling up: the same axes in the same order, all of them
+/// dense but the last, which may be compressed.
+bool isStoredAlike(const Format& written, const Format& wanted) {
+  if (written.levels.size() != wanted.levels.size()) return false;
+  for (size_t l = 0; l < wanted.levels.size(); ++l) {
+    const Level &from = written.levels[l], &to = wanted.levels[l];
+    const bool last = l + 1 == wanted.levels.size();
+    if (from.axis != to.axis || from.part != LevelPart::whole || to.part != LevelPart::whole || !to.unique)
+      return false;
+    if (to.kind != LevelKind::dense && !(last && to.kind == LevelKind::compressed)) return false;
+  }
+  return true;
+}
+
+/// What a graph wrote in a format that is stored alike: no list of entries is made on the way.
+Tensor filledUp(stream::TensorStorage storage, const Format& format, const std::vector<int64_t>& shape) {
+  Tensor out{DType::f64, shape, format, {}, {}};
+  for (const Level& level : format.levels) out.levels.push_back({shape[static_cast<size_t>(level.axis)], {}, {}});
+  const bool compressed = !format.levels.empty() && format.levels.back().kind == LevelKind::compressed;
+  const size_t dense = format.levels.size() - (compressed ? 1 : 0);
+  int64_t positions = 1;
+  for (size_t l = 0; l < dense; ++l) positions *= out.levels[l].size;
+  if (compressed) out.levels[dense].pos.assign(static_cast<size_t>(positions) + 1, 0);
+  if (!compressed) out.values.assign(static_cast<size_t>(positions), 0.0);
+  const std::function<void(size_t, int64_t, int64_t)> walk = [&](size_t level, int64_t position, int64_t flat) {
+    const auto at = static_cast<size_t>(position);
+    if (level == dense && !compressed) {
+      out.values[static_cast<size_t>(flat)] = storage.values[at];
+      return;
+    }
+    const std::vector<int64_t>& pos = storage.levels[level].pos;
+    if (level == dense) {
+      out.levels[dense].pos[static_cast<size_t>(flat) + 1] = pos[at + 1];
+      return;
+    }
+    for (int64_t p = pos[at]; p < pos[at + 1]; ++p)
+      walk(level + 1, p, flat * out.levels[level].size + storage.levels[level].crd[static_cast<size_t>(p)]);
+  };
+  walk(0, 0, 0);
+  if (!compressed) return out;
+  std::vector<int64_t>& ends = out.levels[dense].pos;  // rows that nothing was written to end where the one before does
+  for (size_t i = 1; i < ends.size(); ++i) ends[i] = std::max(ends[i], ends[i - 1]);
+  out.levels[dense].crd = std::move(storage.levels[dense].crd);
+  out.values = std::move(storage.values);
+  return out;
+}
+
 Tensor rangeTensor(int64_t size) {
   return {DType::f64, {size}, Format::dense(1), {{size, {}, {}}}, std::vector<double>(static_cast<size_t>(size), 1.0)};
 }
@@ -99,15 +146,22 @@ Result<Bindings> executeWith(const Compiled& compiled, const TensorPointers& inp
   Bindings out;
   for (const CompiledRegion& region : compiled.regions) {
     Bindings copies;
-    TK_TRY(const stream::Storages written, run(region, viewsFor(region.table, known, copies)));
+    TK_TRY(stream::Storages written, run(region, viewsFor(region.table, known, copies)));
+    copies.clear();
     for (const Statement& statement : region.region.program.statements()) {
       const TensorDecl& decl = region.region.program.tensor(statement.tensor);
       const TensorId whole = compiled.program.findTensor(decl.name);
-      const Entries entries =
-          entriesOf(written.at(decl.name), region.table.tensor(decl.name)->format, compiled.program.shape(whole));
-      TK_TRY(Tensor tensor,
-             pack(entries, *compiled.program.tensor(whole).format, isFloat(decl.dtype) ? DType::f64 : decl.dtype));
-      known[decl.name] = &(out[decl.name] = std::move(tensor));
+      const Format& from = region.table.tensor(decl.name)->format;
+      const Format& to = *compiled.program.tensor(whole).format;
+      const std::vector<int64_t> shape = compiled.program.shape(whole);
+      Tensor& result = out[decl.name];
+      if (isFloat(decl.dtype) && isStoredAlike(from, to)) {
+        result = filledUp(std::move(written.at(decl.name)), to, shape);
+      } else {
+        const Entries entries = entriesOf(written.at(decl.name), from, shape);
+        TK_TRY(result, pack(entries, to, isFloat(decl.dtype) ? DType::f64 : decl.dtype));
+      }
+      known[decl.name] = &result;
     }
   }
   return out;

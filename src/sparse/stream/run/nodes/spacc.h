@@ -2,6 +2,7 @@
 
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 
 #include "sparse/stream/run/fold.h"
 #include "sparse/stream/run/nodes/blocks.h"
@@ -12,7 +13,7 @@ namespace tokamak::stream {
 /// needs the heads of all streams. Inside an outer coordinate: an inner coordinate is folded; an inner stop takes the
 /// coordinate above it; a stop of a middle stream takes the coordinate above it, and with an empty fiber the stops
 /// below it. An outer stop puts the whole workspace in order of coordinates with one stamp. Folding a block takes a
-/// cycle an element.
+/// cycle an element. With one inner coordinate an empty group's inner stop goes before its outer one, as in Spacc1Node.
 template <class P, FoldOp op>
 class SpaccNode final : public RunNode<P> {
  public:
@@ -41,9 +42,15 @@ class SpaccNode final : public RunNode<P> {
         if (!flush(clock, *ins[0], outs)) break;
         continue;
       }
+      if (looking_ && !look(clock, ins)) break;
       if (std::ranges::any_of(ins, [](const auto& in) { return in->empty(); })) break;
       for (const auto& in : ins) clock.see(*in);
       ++this->steps_;
+      if (std::exchange(first_, false) && order_ == 1 && isStop(ins[0]->head()) && isStop(ins[1]->head())) {
+        pop(clock, *ins[1]);
+        pop(clock, *ins[2]);
+        continue;
+      }
       one(clock, ins, outs);
     }
     this->clock_ = clock;
@@ -83,10 +90,26 @@ class SpaccNode final : public RunNode<P> {
 
   static void pop(P& clock, In& in) { in.pop(clock); }
 
+  /// Of order 1, after a group: whether the next is empty. An inner stop asks after the outer stream.
+  bool look(P& clock, Ins& ins) {
+    if (ins[1]->empty()) return false;
+    if (isStop(ins[1]->head())) {
+      if (ins[0]->empty() || ins[2]->empty()) return false;
+      clock.see(*ins[0]);
+      if (isStop(ins[0]->head())) {
+        pop(clock, *ins[1]);
+        pop(clock, *ins[2]);
+      }
+    }
+    clock.tick();
+    looking_ = false;
+    return true;
+  }
+
   /// Where stream `depth` is at a stop and had no coordinate since its last one, the streams below have a stop for the
   /// absent fiber.
   void takeEmpty(P& clock, Ins& ins, size_t depth) {
-    if (touched_[depth] || depth == order_) return;
+    if (touched_[depth] || depth == order_ || order_ == 1) return;
     for (size_t i = depth + 1; i < order_ + 2; ++i) {
       if (!isStop(ins[i]->head())) return this->failStops(i, *ins[i], ins[depth]->head());
       pop(clock, *ins[i]);
@@ -160,7 +183,8 @@ class SpaccNode final : public RunNode<P> {
     values_.clear();
     touched_.assign(touched_.size(), false);
     outer.pop(clock);
-    clock.tick();
+    looking_ = order_ == 1;
+    if (!looking_) clock.tick();
     ++this->steps_;
     flushing_ = false;
     return true;
@@ -190,7 +214,7 @@ class SpaccNode final : public RunNode<P> {
   std::vector<uint32_t> keys_;                     // order_ coordinates an entry
   std::vector<double> values_;
   std::vector<size_t> sorted_;
-  bool flushing_ = false;
+  bool flushing_ = false, looking_ = false, first_ = true;
   size_t at_ = 0;
 };
 
