@@ -21,7 +21,8 @@ from . import _ext
 from .conv_biases import split_biases
 from .decompositions import HALVES
 from .engine import engine
-from .importer.graph import Importer, Refusal
+from .importer.entries import Refusal
+from .importer.graph import Importer
 from .importer.tensors import device_of
 from .odd_products import split_products
 from .options import Options

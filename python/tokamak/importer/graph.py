@@ -10,7 +10,6 @@ needs it: another segment, a call, the graph's output.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import operator
@@ -31,6 +30,7 @@ from tokamak.odd_products import odd_product
 
 from .calls import FAST
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
+from .entries import Entry, Refusal
 from .known import known_values
 from .levels import bytes_of, late_levels
 from .segment import HALVES, Segment, Value
@@ -43,33 +43,6 @@ VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys(
 """Ops that a GPU's own libraries run."""
 
 CONSTANT_BYTES = 4096  # tensors held by the graph up to this size become constants of the kernels
-
-
-@dataclasses.dataclass
-class Entry:
-    """What is known of one node's result."""
-
-    fake: Any
-    level: int = 0
-    slot: int | None = None
-    home: int | None = None  # the segment that computes it
-    node: Node | None = None
-    base: Entry | None = None  # the tensor this is a view of, if a call can make the view
-    inside: dict[int, Value] = dataclasses.field(default_factory=dict)  # as a value of each segment that reads it
-    parts: list[Entry] | None = None  # of a tuple
-    object: Any = None  # a Python value, where it is known
-    tensor: Entry | None = None  # a symbolic number as a 0-d tensor
-    emit: Any = None  # makes it anew in the segment of a level, where that costs nothing
-
-
-@dataclasses.dataclass(frozen=True)
-class Refusal:
-    """A node that ATen serves, and why."""
-
-    node: str
-    op: str
-    reason: str
-    bytes: int = 0  # read and written, at the sizes first seen
 
 
 class Importer:

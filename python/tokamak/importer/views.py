@@ -20,7 +20,8 @@ from .dims import memory_order
 from .tensors import plain
 
 if TYPE_CHECKING:
-    from .graph import Entry, Importer
+    from .entries import Entry
+    from .graph import Importer
 
 aten = torch.ops.aten
 VIEWS = {
