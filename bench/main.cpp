@@ -10,6 +10,7 @@
 #include "bench/cases.h"
 #include "bench/compile_speed.h"
 #include "bench/machine.h"
+#include "bench/sim_speed.h"
 #include "bench/sparse_speed.h"
 #include "driver/compile.h"
 
@@ -128,5 +129,6 @@ int main(int argc, char** argv) {
     if (std::regex_search(c.name, std::regex(filter))) report["cases"].push_back(bench::runCase(c, engine));
   bench::compileSpeed(engine, filter, report);
   bench::sparseSpeed(filter, report);
+  bench::simulatorSpeed(filter, report);
   if (!json.empty()) std::ofstream(json) << report.dump(1) << "\n";
 }

@@ -44,7 +44,7 @@ file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
 if(TOKAMAK_BENCH AND bench_sources)
   add_executable(tokamak_bench ${bench_sources})
   target_include_directories(tokamak_bench PRIVATE ${PROJECT_SOURCE_DIR})
-  target_link_libraries(tokamak_bench PRIVATE tokamak_driver tokamak_sparse nlohmann_json::nlohmann_json)
+  target_link_libraries(tokamak_bench PRIVATE tokamak_driver tokamak_sparse tokamak_sim nlohmann_json::nlohmann_json)
   target_compile_definitions(tokamak_bench PRIVATE TOKAMAK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endif()
 
