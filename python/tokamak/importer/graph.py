@@ -172,7 +172,7 @@ class Importer:
             parts = self.entries[node.args[0]].parts
             if parts is not None:
                 return parts[node.args[1]]
-        if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)) and self.known(fake):
+        if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)) and self.computable(fake):
             return Entry(fake, node=node)
         try:
             return self.lower(node, fake)
@@ -406,7 +406,7 @@ class Importer:
 
     # Sizes
 
-    def known(self, number: Any) -> bool:
+    def computable(self, number: Any) -> bool:
         if isinstance(number, (int, float, bool)):
             return True
         return all(s.name in self.symbols for s in number.node.expr.free_symbols)
