@@ -147,3 +147,20 @@ def test_views_of_what_was_saved_for_the_backward_pass_are_made_step_by_step():
     importer = Importer(module, "backward")
     importer.run()
     assert not any(step[1] is reinterpret for level in importer.before.values() for step in level)
+
+
+def test_batch_norm_in_inference_gives_the_statistics_it_used():
+    def norm(x, w, b, mean, var):
+        y, saved, rstd = torch.ops.aten._native_batch_norm_legit_no_training(x, w, b, mean, var, 0.1, 1e-5)
+        return y, saved, rstd
+
+    importer = imported(norm, (2, 5, 4), *[(5,)] * 4)
+    assert (
+        importer.segments[0].graph.text().count("rsqrt") == 1
+        and "full {value = 0" not in importer.segments[0].graph.text()
+    )
+    x, w, b, mean, var = torch.randn(2, 5, 4), *(torch.rand(5) for _ in range(4))
+    for got, want in zip(
+        torch.compile(norm, backend="tokamak")(x, w, b, mean, var), norm(x, w, b, mean, var), strict=True
+    ):
+        torch.testing.assert_close(got, want)

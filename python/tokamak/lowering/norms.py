@@ -132,17 +132,23 @@ def saved_statistics(c: Context, x: Expr, axes: list[int], mean: Expr, eps: floa
     return [v.cast(dtype).cast("f32") for v in saved] if dtype in HALVES else saved
 
 
+def unsaved_statistics(c: Context, mean: Value, var: Value, eps: float) -> list[Value]:
+    """What eager gives as saved mean and rstd in inference: on a GPU those it used, on the CPU nothing."""
+    if all(isinstance(n, int) and n == 0 for n in c.fake[1].shape):
+        return [c.b.full(0, *c.type_of(f)) for f in c.fake[1:3]]
+    return [result(c, expr(c, mean), 1), result(c, (expr(c, var) + eps).rsqrt(), 2)]
+
+
 def batch_norm(c: Context, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, var: Value | None,
                training: bool, momentum: float, eps: float) -> list[Value]:  # fmt: skip
-    """The results y, saved mean and saved rstd (nothing in inference), and the running statistics after the call."""
+    """The results y, saved mean and saved rstd, and the running statistics after the call."""
     axes, each = channels_of(x)
     wide, weight, bias = expr(c, x), expr(c, weight), expr(c, bias)
     if not training:
         m, v = expr(c, mean).reshape(each), expr(c, var).reshape(each)
         y = affine((wide - m) * (v + eps).rsqrt(), weight, bias, each)
-        none = [c.b.full(0, *c.type_of(f)) for f in c.fake[1:3]]
         kept = [result(c, expr(c, v), i) for i, v in ((3, mean), (4, var)) if i < len(c.fake)]
-        return [result(c, y, 0), *none, *kept]
+        return [result(c, y, 0), *unsaved_statistics(c, mean, var, eps), *kept]
     now = wide.fold("mean", axes)
     m, rstd = saved_statistics(c, wide, axes, now, eps)
     out = [result(c, affine((wide - m) * rstd, weight, bias, each), 0), result(c, m, 1), result(c, rstd, 2)]
@@ -174,7 +180,7 @@ def batch_norm_inference(c: Context, x: Value, weight: Any, bias: Any, mean: Val
         return batch_norm(c, x, weight, bias, mean, var, False, momentum, eps)
     affine = ", affine = true" if weight is not None else ""
     y = c.b.op("norm", operands, f"kind = batch, eps = {eps!r}{affine}")
-    return [y, *(c.b.full(0, *c.type_of(f)) for f in c.fake[1:3])]
+    return [y, *unsaved_statistics(c, mean, var, eps)]
 
 
 @lowers(aten.native_batch_norm_backward.default)
