@@ -117,19 +117,24 @@ std::vector<std::vector<ValueId>> stuckReshapes(const Graph& graph, const Reader
 
 }  // namespace
 
-Result<Changed> RaiseReshape::run(Graph& graph) const {
+/// Raises the first reshapes that can be.
+static Changed raiseOne(Graph& graph) {
   const Readers readers = readersOf(graph);
   for (const auto& group : stuckReshapes(graph, readers)) {
     std::vector<std::vector<ValueId>> tries{group};
     if (group.size() > 1)
       for (ValueId v : group) tries.push_back({v});
     for (const auto& reshapes : tries)
-      if (const auto cone = coneOf(graph, readers, reshapes); cone && raise(graph, *cone) == Changed::yes) {
-        TK_TRY(std::ignore, run(graph));  // the others, in the graph as it is now
+      if (const auto cone = coneOf(graph, readers, reshapes); cone && raise(graph, *cone) == Changed::yes)
         return Changed::yes;
-      }
   }
   return Changed::no;
+}
+
+Result<Changed> RaiseReshape::run(Graph& graph) const {
+  Changed changed = Changed::no;
+  while (raiseOne(graph) == Changed::yes) changed = Changed::yes;
+  return changed;
 }
 
 }  // namespace tokamak
