@@ -42,16 +42,17 @@ Text FunctionText::piecewiseLoad(ExprId id, const Load& e, int piece) {
   const Splat* same = e.mask ? uniform(e.mask) : nullptr;
   const std::string mask = !e.mask ? "" : same ? value(same->a).text : array(e.mask);
   const std::string name = isBool ? freshName() : nameFor(id);
-  const std::string load = hinted ? fmt::format("load_{}", tokamak::nameOf(e.cache)) : "load";
+  const bool streams = hinted && e.cache == Cache::streaming;
+  const std::string load = hinted && !streams ? fmt::format("load_{}", tokamak::nameOf(e.cache)) : "load";
+  const std::string pieces = fmt::format("{}{}", piece, streams ? ", true" : "");
   line(fmt::format("{} {}[{}];", memoryTypeName(snippets_, type.dtype), name, type.lanes));
   if (!e.mask) {
-    line(fmt::format("{}<{}>({}, {});", snippets_.use(load), piece, name, from));
+    line(fmt::format("{}<{}>({}, {});", snippets_.use(load), pieces, name, from));
   } else if (same) {
-    line(fmt::format("if ({}) {}<{}>({}, {});", mask, snippets_.use(load), piece, name, from));
+    line(fmt::format("if ({}) {}<{}>({}, {});", mask, snippets_.use(load), pieces, name, from));
     line(fmt::format("else {}({});", snippets_.use("clear"), name));
   } else {
-    const std::string masked = hinted && e.cache == Cache::streaming ? "load_masked_streaming" : "load_masked";
-    line(fmt::format("{}<{}>({}, {}, {});", snippets_.use(masked), piece, name, from, mask));
+    line(fmt::format("{}<{}>({}, {}, {});", snippets_.use("load_masked"), pieces, name, from, mask));
   }
   nesting_[id.index] = 0;
   Text lane{name + "[l]", Level::atom};

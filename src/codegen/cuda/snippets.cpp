@@ -271,13 +271,21 @@ template <> struct Piece<4> { typedef unsigned type; };
 template <> struct Piece<8> { typedef uint2 type; };
 template <> struct Piece<16> { typedef uint4 type; };
 )"},
+      // Streaming: of data that will not be read again, which no cache need keep.
+      {"fetch",
+       {},
+       R"(template <bool streaming, class P> D P fetch(const P* from) {
+  if constexpr (streaming) return __ldcs(from);
+  else return *from;
+}
+)"},
       {"load",
-       {"piece"},
-       R"(template <int A, class T, int N> D void load(T (&to)[N], const T* from) {
+       {"piece", "fetch"},
+       R"(template <int A, bool streaming = false, class T, int N> D void load(T (&to)[N], const T* from) {
   typedef typename Piece<A>::type P;
 #pragma unroll
   for (int i = 0; i < N; i += A / sizeof(T)) {
-    const P piece = *(const P*)(from + i);
+    const P piece = fetch<streaming>((const P*)(from + i));
     memcpy(to + i, &piece, A);
   }
 }
@@ -313,17 +321,6 @@ template <int A, class T, int N> D void load_evict_first(T (&to)[N], const T* fr
   }
 }
 )"},
-      {"load_streaming",
-       {"piece"},
-       R"(template <int A, class T, int N> D void load_streaming(T (&to)[N], const T* from) {
-  typedef typename Piece<A>::type P;
-#pragma unroll
-  for (int i = 0; i < N; i += A / sizeof(T)) {
-    const P piece = __ldcs((const P*)(from + i));
-    memcpy(to + i, &piece, A);
-  }
-}
-)"},
       {"clear",
        {},
        R"(template <class T, int N> D void clear(T (&to)[N]) {
@@ -341,31 +338,15 @@ template <int A, class T, int N> D void load_evict_first(T (&to)[N], const T* fr
 }
 )"},
       {"load_masked",
-       {"piece", "all"},
-       R"(template <int A, class T, int N> D void load_masked(T (&to)[N], const T* from, const bool (&mask)[N]) {
+       {"piece", "fetch", "all"},
+       R"(template <int A, bool streaming = false, class T, int N>
+D void load_masked(T (&to)[N], const T* from, const bool (&mask)[N]) {
   typedef typename Piece<A>::type P;
   constexpr int n = A / sizeof(T);
 #pragma unroll
   for (int i = 0; i < N; i += n) {
     if (all(mask, i, n)) {
-      const P piece = *(const P*)(from + i);
-      memcpy(to + i, &piece, A);
-      continue;
-    }
-#pragma unroll
-    for (int j = i; j < i + n; ++j) to[j] = mask[j] ? from[j] : T{0};
-  }
-}
-)"},
-      {"load_masked_streaming",
-       {"piece", "all"},
-       R"(template <int A, class T, int N> D void load_masked_streaming(T (&to)[N], const T* from, const bool (&mask)[N]) {
-  typedef typename Piece<A>::type P;
-  constexpr int n = A / sizeof(T);
-#pragma unroll
-  for (int i = 0; i < N; i += n) {
-    if (all(mask, i, n)) {
-      const P piece = __ldcs((const P*)(from + i));
+      const P piece = fetch<streaming>((const P*)(from + i));
       memcpy(to + i, &piece, A);
       continue;
     }
