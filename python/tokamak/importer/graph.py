@@ -35,11 +35,10 @@ from .known import known_values
 from .levels import bytes_of, late_levels
 from .segment import HALVES, Segment, Value
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
-from .views import VIEWS, direct_view, make_result_views, reinterpret, seen_results
+from .views import PRODUCTS, VIEWS, direct_view, make_result_views, reinterpret, seen_results
 
 aten = torch.ops.aten
-VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys(
-    (aten.mm.default, aten.bmm.default, aten.addmm.default, odd_product), "cuBLAS")}  # fmt: skip
+VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys((*PRODUCTS, odd_product), "cuBLAS")}
 """Ops that a GPU's own libraries run."""
 
 CONSTANT_BYTES = 4096  # tensors held by the graph up to this size become constants of the kernels

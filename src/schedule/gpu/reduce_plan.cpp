@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "fusion/cost.h"
+#include "kernel/check_expr.h"
 #include "schedule/gpu/reduce.h"
 #include "schedule/gpu/stages.h"
 
@@ -18,7 +19,6 @@ constexpr double kStraddle = 8;  // and for the borders of rows that begin anywh
 constexpr int kUsual = 64;       // registers that kernels of this sort are given
 constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
-constexpr int kMaxCluster = 8;       // blocks that take a row together
 constexpr double kLongRow = 6144;    // vectors of a row that is worth a cluster
 constexpr double kFewRows = 8;       // that one thread takes
 constexpr int kAlone = 128;          // threads of a block in which each is alone with its columns
@@ -279,7 +279,7 @@ class Planner {
     if (gpu_.arch < 90 || !domain_.foldedCount.constant() || vectors < kLongRow) return false;
     const int most = std::clamp(static_cast<int>((kUsual - base_) / std::max(1.0, each.held)), 1, kMaxVectors);
     int cluster = 2;
-    while (cluster < kMaxCluster && vectors / cluster > 256.0 * most) cluster *= 2;
+    while (cluster < kernel::kMaxCluster && vectors / cluster > 256.0 * most) cluster *= 2;
     const int threads = std::max(kWarp, roundUp(vectors / cluster / most, kWarp));
     if (threads > 2 * 256) return false;
     plan.form = FoldAxes::Form::registers;
