@@ -26,6 +26,11 @@ struct Full {
   }
 };
 
+/// Where channel `c` of point `p` of the `n`-th image lies.
+int64_t place(const ConvDesc& desc, int64_t n, int64_t c, int64_t p, int64_t channels, int64_t plane) {
+  return desc.channelsLast ? (n * plane + p) * channels + c : (n * channels + c) * plane + p;
+}
+
 double naiveAt(const ConvDesc& desc, const ConvDims& d, const Full& f, std::vector<Buffer>& buffers, int64_t n,
                int64_t o, const std::array<int64_t, 3>& at) {
   const int64_t perGroup = d.channels / desc.groups, group = o / (d.outChannels / desc.groups);
@@ -44,7 +49,7 @@ double naiveAt(const ConvDesc& desc, const ConvDims& d, const Full& f, std::vect
       }
       if (!inside) continue;
       const int64_t channel = group * perGroup + c;
-      x += double(buffers[0].get((n * d.channels + channel) * product(f.in) + from)) *
+      x += double(buffers[0].get(place(desc, n, channel, from, d.channels, product(f.in)))) *
            double(buffers[1].get((o * perGroup + c) * product(f.kernel) + k));
     }
   return x;
@@ -71,10 +76,10 @@ void expectRight(const ConvCall& call, const ConvDims& d) {
   auto status = call.run(d, addresses);
   ASSERT_TRUE(status) << status.error().str();
   const double scale = std::sqrt(double(d.channels / desc.groups * product(f.kernel)) + 1);
-  for (int64_t i = 0; i < results; ++i) {
-    const int64_t plane = product(f.out), o = i / plane % d.outChannels, p = i % plane;
-    double x = naiveAt(desc, d, f, buffers, i / plane / d.outChannels, o,
-                       {p / (f.out[1] * f.out[2]), p / f.out[2] % f.out[1], p % f.out[2]});
+  for (int64_t j = 0; j < results; ++j) {
+    const int64_t plane = product(f.out), n = j / plane / d.outChannels, o = j / plane % d.outChannels, p = j % plane;
+    const int64_t i = place(desc, n, o, p, d.outChannels, plane);
+    double x = naiveAt(desc, d, f, buffers, n, o, {p / (f.out[1] * f.out[2]), p / f.out[2] % f.out[1], p % f.out[2]});
     if (desc.bias) x += buffers[2].get(o);
     size_t next = desc.bias ? 3 : 2;
     for (const PostOp& op : desc.postOps) {
@@ -161,6 +166,27 @@ TEST_F(ConvTest, PostOps) {
     expectRight(*call, {1, 3, 5, {6, 7, 1}, {1, 1, 1}});
     if (HasFatalFailure()) FAIL() << nameOf(list[0].kind);
   }
+}
+
+TEST_F(ConvTest, LongSumsAreCutIntoPartsOrBlocks) {
+  const std::vector<std::vector<PostOp>> lists = {
+      {}, {{.kind = PostOpKind::mul, .broadcast = Broadcast::row}, {PostOpKind::add}, {PostOpKind::relu}}};
+  for (const auto& list : lists)
+    for (const bool constant : {false, true}) {
+      ConvDesc desc;
+      desc.channelsLast = true;
+      desc.bias = !list.empty(), desc.constantWeights = constant, desc.postOps = list;
+      desc.stride = {1, 2, 1}, desc.low = {0, 2, 0}, desc.high = {1, 1, 0}, desc.dilation = {2, 1, 1};
+      auto call = *library()->conv(desc);
+      const ConvDims large{1, 64, 8, {64, 82, 1}, {2, 3, 1}}, small{2, 48, 20, {5, 7, 1}, {2, 3, 1}};
+      EXPECT_NE(call->implementation(large)->find("in 2 parts"), std::string::npos) << *call->implementation(large);
+      EXPECT_NE(call->implementation(small)->find("reorder"), std::string::npos) << *call->implementation(small);
+      expectRight(*call, large);
+      expectRight(*call, small);
+      desc.spatialRank = 1, desc.low = {2, 0, 0}, desc.dilation = {2, 1, 1}, desc.stride = {1, 1, 1};
+      expectRight(**library()->conv(desc), {1, 128, 6, {2100, 1, 1}, {5, 1, 1}});
+      if (HasFatalFailure()) FAIL() << list.size() << " post-ops, constant weights " << constant;
+    }
 }
 
 TEST_F(ConvTest, EmptyAndWrongExtents) {

@@ -43,6 +43,12 @@ bool sums(const ConvDesc& desc) {
   return std::ranges::any_of(desc.postOps, [](const PostOp& op) { return op.kind == PostOpKind::sum; });
 }
 
+/// Whether it is code for convolutions of its own, as fast as the machine can.
+bool isDirect(const Primitive& primitive) {
+  const std::string name = primitive.implementation();
+  return name.find("ref") == std::string::npos && name.find("gemm") == std::string::npos;
+}
+
 /// Extents on which `accepts` tries a convolution.
 ConvDims sampleDims(const ConvDesc& desc) {
   ConvDims dims{1, 32 * desc.groups, 32 * desc.groups, {}, {}};
@@ -53,9 +59,10 @@ ConvDims sampleDims(const ConvDesc& desc) {
 
 }  // namespace
 
-OneDnnConv::OneDnnConv(std::shared_ptr<const OneDnn> lib, ConvDesc desc)
+OneDnnConv::OneDnnConv(std::shared_ptr<const OneDnn> lib, ConvDesc desc, int64_t parts)
     : lib_(std::move(lib)),
       desc_(std::move(desc)),
+      parts_(parts),
       postOps_(keepNan(desc_.postOps, desc_.mayLoseNan)),
       prepared_(lib_->options.cachedPrimitives) {}
 
@@ -108,8 +115,9 @@ Result<std::vector<OneDnnConv::Argument>> OneDnnConv::describe(const ConvDims& d
   auto add = [&](int arg, std::vector<int64_t> shape, DType dtype, bool image = false) -> Result<> {
     Argument& argument = arguments.emplace_back();
     argument.arg = arg;
-    TK_TRY(argument.plain,
-           makeMemoryDesc(*lib_, shape, dtype, image ? imageStrides(desc_, shape) : denseStrides(shape)));
+    std::vector<int64_t> strides = image ? imageStrides(desc_, shape) : denseStrides(shape);
+    if (arg == DNNL_ARG_WEIGHTS && parts_ > 1) strides[0] *= parts_;
+    TK_TRY(argument.plain, makeMemoryDesc(*lib_, shape, dtype, strides));
     argument.shape = std::move(shape);
     return Unit{};
   };
@@ -162,7 +170,7 @@ Result<> OneDnnConv::reorder(Prepared& prepared) const {
     const bool result = argument.arg == DNNL_ARG_DST;
     const auto bytes = static_cast<int64_t>(api.dnnl_memory_desc_get_size(chosen));
     const auto plainBytes = static_cast<int64_t>(api.dnnl_memory_desc_get_size(argument.plain.get()));
-    if (argument.arg == DNNL_ARG_WEIGHTS && bytes > plainBytes && plainBytes >= kLargeWeights) {
+    if (argument.arg == DNNL_ARG_WEIGHTS && bytes > plainBytes && plainBytes >= kLargeWeights && parts_ == 1) {
       TK_TRY(const MemoryDesc turned, turnWeights(argument));
       TK_TRY(argument.in, makeReorder(lib_, turned.get(), chosen));
       argument.turnedOffset = copies;
@@ -182,6 +190,19 @@ Result<> OneDnnConv::reorder(Prepared& prepared) const {
   return Unit{};
 }
 
+/// [N, C, spatial...] as the caller lays it out, as oneDNN wants it, or in blocks of sixteen channels.
+Result<MemoryDesc> OneDnnConv::imageDesc(std::span<const int64_t> shape, DType dtype, Layouts layouts) const {
+  if (layouts == Layouts::free) return makeMemoryDesc(*lib_, shape, dtype, {});
+  if (layouts == Layouts::plain)
+    return makeMemoryDesc(*lib_, shape, dtype, imageStrides(desc_, {shape.begin(), shape.end()}));
+  constexpr dnnl_format_tag_t tags[] = {dnnl_aBc16b, dnnl_aBcd16b, dnnl_aBcde16b};
+  dnnl_memory_desc_t desc = nullptr;
+  const dnnl_status_t status = lib_->api->dnnl_memory_desc_create_with_tag(
+      &desc, static_cast<int>(shape.size()), shape.data(), oneDnnType(dtype), tags[desc_.spatialRank - 1]);
+  if (status != dnnl_success) return oneDnnError("memory descriptor", status);
+  return MemoryDesc(desc, lib_->api->dnnl_memory_desc_destroy);
+}
+
 Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::make(const ConvDims& d, Layouts layouts) const {
   auto prepared = std::make_shared<Prepared>();
   TK_TRY(prepared->arguments, describe(d));
@@ -189,13 +210,9 @@ Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::make(const ConvD
   const std::span<const int64_t> input(d.input.data(), desc_.spatialRank), kernel(d.kernel.data(), desc_.spatialRank);
   std::vector<int64_t> shapeW = spatialShape(d.outChannels / desc_.groups, d.channels / desc_.groups, kernel);
   if (desc_.groups > 1) shapeW.insert(shapeW.begin(), desc_.groups);
-  const auto shapeA = spatialShape(d.batch, d.channels, input);
-  const bool free = layouts == Layouts::free;
-  TK_TRY(const MemoryDesc a,
-         makeMemoryDesc(*lib_, shapeA, desc_.dtype, free ? std::vector<int64_t>{} : imageStrides(desc_, shapeA)));
+  TK_TRY(const MemoryDesc a, imageDesc(spatialShape(d.batch, d.channels, input), desc_.dtype, layouts));
   TK_TRY(const MemoryDesc w, makeMemoryDesc(*lib_, shapeW, desc_.dtype, {}));
-  TK_TRY(const MemoryDesc c,
-         makeMemoryDesc(*lib_, shapeC, desc_.dtype, free ? std::vector<int64_t>{} : imageStrides(desc_, shapeC)));
+  TK_TRY(const MemoryDesc c, imageDesc(shapeC, desc_.dtype, layouts));
   const int64_t channels[] = {d.outChannels}, one[] = {1};
   TK_TRY(const MemoryDesc bias, makeMemoryDesc(*lib_, channels, desc_.biasType, one));
 
@@ -205,8 +222,8 @@ Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::make(const ConvD
     dnnl_memory_desc_t copy = nullptr;
     if (hasOperand(op.kind)) {
       const Argument& argument = prepared->arguments[next++];
-      if (free && op.broadcast == Broadcast::none) {
-        TK_TRY(operands.emplace_back(nullptr, nullptr), makeMemoryDesc(*lib_, shapeC, op.dtype, {}));
+      if (layouts != Layouts::plain && op.broadcast == Broadcast::none) {
+        TK_TRY(operands.emplace_back(nullptr, nullptr), imageDesc(shapeC, op.dtype, layouts));
         continue;
       }
       lib_->api->dnnl_memory_desc_clone(&copy, argument.plain.get());
@@ -229,12 +246,42 @@ Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::make(const ConvD
   return std::shared_ptr<const Prepared>(std::move(prepared));
 }
 
+/// As `planSums` would have it, or nothing where oneDNN has no direct code for that.
+std::shared_ptr<const OneDnnConv::Prepared> OneDnnConv::makeShort(const ConvDims& dims) const {
+  const ConvSums sums = parts_ > 1 ? ConvSums{} : planSums(desc_, dims);
+  if (sums.blocks) {
+    const auto made = make(dims, Layouts::blocks);
+    return made && isDirect(*(*made)->primitive) ? *made : nullptr;
+  }
+  if (sums.parts == 1) return nullptr;
+  auto prepared = std::make_shared<Prepared>();
+  prepared->parts = findParts(sums.parts);
+  for (const auto& part : *prepared->parts) {
+    const auto made = part->make(partOf(desc_, dims, sums.parts), Layouts::plain);
+    if (!made || !isDirect(*(*made)->primitive)) return nullptr;
+  }
+  return prepared;
+}
+
+std::shared_ptr<const OneDnnConv::Parts> OneDnnConv::findParts(int64_t count) const {
+  std::lock_guard lock(partsMutex_);
+  std::shared_ptr<const Parts>& found = allParts_[count];
+  if (found) return found;
+  Parts parts;
+  for (int64_t i = 0; i < count; ++i)
+    parts.push_back(std::make_unique<const OneDnnConv>(lib_, partOf(desc_, i, count), count));
+  return found = std::make_shared<const Parts>(std::move(parts));
+}
+
 /// The caller's layout where oneDNN has direct code for it, else its own with reorders around it.
 Result<std::shared_ptr<const OneDnnConv::Prepared>> OneDnnConv::find(const ConvDims& dims) const {
   if (auto found = prepared_.find(dims)) return found;
+  if (auto made = makeShort(dims)) {
+    prepared_.insert(dims, made);
+    return made;
+  }
   auto made = make(dims, Layouts::plain);
-  const std::string name = made ? (*made)->primitive->implementation() : "ref";
-  if (name.find("ref") != std::string::npos || name.find("gemm") != std::string::npos) {
+  if (!made || !isDirect(*(*made)->primitive)) {
     auto other = make(dims, Layouts::free);
     if (other && (!made || !(*other)->primitive->isReference())) made = std::move(other);
   }
@@ -246,6 +293,11 @@ Result<> OneDnnConv::prepare(const ConvDims& dims) const {
   TK_RETURN_IF_ERROR(check(dims));
   if (knownEmpty(dims) || dims.channels == 0) return Unit{};
   TK_TRY(const auto prepared, find(dims));
+  if (prepared->parts) {
+    for (const auto& part : *prepared->parts)
+      TK_RETURN_IF_ERROR(part->prepare(partOf(desc_, dims, std::ssize(*prepared->parts))));
+    return Unit{};
+  }
   for (const Argument& argument : prepared->arguments)
     for (const Primitive* reorder : {argument.turn.get(), argument.in.get(), argument.out.get()})
       if (reorder) TK_RETURN_IF_ERROR(reorder->build());
@@ -254,11 +306,30 @@ Result<> OneDnnConv::prepare(const ConvDims& dims) const {
 
 Result<std::string> OneDnnConv::implementation(const ConvDims& dims) const {
   TK_TRY(const auto prepared, find(dims));
+  if (const auto& parts = prepared->parts) {
+    TK_TRY(const std::string part, parts->back()->implementation(partOf(desc_, dims, std::ssize(*parts))));
+    return fmt::format("{} in {} parts", part, parts->size());
+  }
   std::string name = prepared->primitive->implementation();
   for (const Argument& argument : prepared->arguments)
     if (argument.in || argument.out)
       name += fmt::format(" +reorder {}{}", argument.arg, argument.turn ? " in two steps" : "");
   return name;
+}
+
+Result<> OneDnnConv::runParts(const Parts& parts, const ConvDims& dims, std::span<void* const> buffers) const {
+  const ConvDims part = partOf(desc_, dims, std::ssize(parts));
+  int64_t bytes = part.channels * static_cast<int64_t>(sizeof(float));  // between the weights of two parts
+  for (int axis = 0; axis < desc_.spatialRank; ++axis) bytes *= dims.kernel[axis];
+  auto* weights = static_cast<std::byte*>(buffers[1]);
+  for (const auto& call : parts) {
+    std::vector<void*> given{buffers.begin(), buffers.end()};
+    if (call != parts.back()) given = {buffers.front(), nullptr, buffers.back()};
+    given[1] = weights;
+    weights += bytes;
+    TK_RETURN_IF_ERROR(call->run(part, given));
+  }
+  return Unit{};
 }
 
 Result<> OneDnnConv::run(const ConvDims& dims, std::span<void* const> buffers) const {
@@ -271,6 +342,7 @@ Result<> OneDnnConv::run(const ConvDims& dims, std::span<void* const> buffers) c
     return Unit{};
   }
   TK_TRY(const auto prepared, find(dims));
+  if (prepared->parts) return runParts(*prepared->parts, dims, buffers);
   const Primitive& primitive = *prepared->primitive;
   const ScratchLease scratch(lib_->scratch(), prepared->scratchBytes);
   if (prepared->scratchBytes > 0 && !scratch.data()) return oneDnnError("conv scratch", dnnl_out_of_memory);

@@ -51,3 +51,17 @@ def test_transposed_is_atens() -> None:
 def test_symbolic_sizes() -> None:
     compare(lambda x, w: F.conv2d(x, w, padding=1).relu(), [numbers(3, 4, 9, 7), numbers(6, 4, 3, 3)], dynamic=True,
             tolerance=1e-4)  # fmt: skip
+
+
+@pytest.mark.parametrize("channels, side, worst", [(64, 8, 1.1), (256, 14, 1.1), (64, 64, 1.5), (128, 48, 1.5)])
+def test_long_sums_are_as_exact_as_eagers(channels: int, side: int, worst: float) -> None:
+    """All of a result's products added one after another would be 2 to 4 times as far from float64."""
+    torch.manual_seed(0)
+    x, w = torch.randn(2, channels, side, side).relu(), torch.randn(8, channels, 3, 3)
+
+    def function(x, w):
+        return F.conv2d(x, w, padding=1)
+
+    exact = function(x.double(), w.double())
+    ours, eager = torch.compile(function, backend="tokamak")(x, w), function(x, w)
+    assert (ours - exact).norm() <= worst * (eager - exact).norm()
