@@ -1,5 +1,7 @@
 #include "driver/library_step.h"
 
+#include "runtime/alone.h"
+
 namespace tokamak {
 
 namespace {
@@ -7,11 +9,21 @@ namespace {
 using library::PostOp;
 using library::PostOpKind;
 
+/// Multiplications below which a product is over before another thread has begun: some ten microseconds of one.
+constexpr double kWorthThreads = 1 << 19;
+
+bool isSmall(const library::MatMulDims& d) {
+  return static_cast<double>(d.batch) * static_cast<double>(d.m) * static_cast<double>(d.n) * static_cast<double>(d.k) <
+         kWorthThreads;
+}
+
 class MatMulStep : public runtime::Call {
  public:
   explicit MatMulStep(std::shared_ptr<const library::MatMulCall> call) : call_(std::move(call)) {}
   Result<> run(const runtime::CallArguments& a) const override {
-    return call_->run({a.dims[0], a.dims[1], a.dims[2], a.dims[3]}, a.buffers);
+    const library::MatMulDims dims{a.dims[0], a.dims[1], a.dims[2], a.dims[3]};
+    const runtime::CallerAlone alone(isSmall(dims));
+    return call_->run(dims, a.buffers);
   }
 
  private:
@@ -76,8 +88,11 @@ Result<LibraryStep> matmulStep(const Graph& graph, const Region& region, const l
   step.dims.assign(product.dims.begin(), product.dims.end());
   TK_TRY(auto call, library.matmul(product.desc));
   const auto [batch, m, n, k] = product.dims;
-  if (auto cb = batch.constant(), cm = m.constant(), cn = n.constant(), ck = k.constant(); cb && cm && cn && ck)
-    TK_RETURN_IF_ERROR(call->prepare({*cb, *cm, *cn, *ck}));
+  if (auto cb = batch.constant(), cm = m.constant(), cn = n.constant(), ck = k.constant(); cb && cm && cn && ck) {
+    const library::MatMulDims dims{*cb, *cm, *cn, *ck};
+    const runtime::CallerAlone alone(isSmall(dims));  // the library plans for the threads it sees
+    TK_RETURN_IF_ERROR(call->prepare(dims));
+  }
   step.call = std::make_shared<MatMulStep>(std::move(call));
   return step;
 }

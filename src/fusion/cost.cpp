@@ -42,4 +42,14 @@ bool isFewRows(const Graph& graph, ValueId product) {
   return *rows >= 1 && *rows <= most;
 }
 
+bool isNarrowRow(const Graph& graph, ValueId product) {
+  constexpr int64_t kNarrow = 128;
+  const Node& node = graph.node(product);
+  auto* op = std::get_if<MatMul>(&node.op);
+  if (!op || op->transposeA || op->transposeB || graph.type(node.operands[1]).rank() < 3) return false;
+  const Shape& shape = node.type.shape;
+  const auto columns = shape.back().constant();
+  return shape[shape.size() - 2].is(1) && columns && *columns <= kNarrow;
+}
+
 }  // namespace tokamak

@@ -19,5 +19,8 @@ std::optional<int64_t> rowsOfMatrix(const Graph& graph, ValueId product);
 /// Whether a product takes no longer than a read of its matrix: a generated kernel does that as it lies, where a
 /// library packs it first.
 bool isFewRows(const Graph& graph, ValueId product);
+/// Whether one row of each batch meets a narrow matrix that lies row by row, as the weights of one query do its values:
+/// a generated kernel reads it once, where a library call costs more than that.
+bool isNarrowRow(const Graph& graph, ValueId product);
 
 }  // namespace tokamak

@@ -13,7 +13,8 @@ bool servedByLibrary(const Graph& graph, ValueId product, const FusionOptions& o
   if (std::find(options.libraryTypes.begin(), options.libraryTypes.end(), node.type.dtype) ==
       options.libraryTypes.end())
     return false;
-  if (std::holds_alternative<MatMul>(node.op)) return options.libraryFewRows || !isFewRows(graph, product);
+  if (std::holds_alternative<MatMul>(node.op))
+    return options.libraryFewRows || !(isFewRows(graph, product) || isNarrowRow(graph, product));
   if (!options.libraryConvs) return false;
   // Windows that lie wholly in the padding are beyond what the library is asked for.
   const auto& op = std::get<Conv>(node.op);

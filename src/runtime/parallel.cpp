@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "runtime/alone.h"
+
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define TK_TSAN 1
@@ -130,6 +132,16 @@ void ParallelHost::run(const KernelHost* host, int64_t count, int64_t grain, int
   published(&job.forked);
   GOMP_parallel(&runJob, &job, static_cast<unsigned>(threads), 0);
   received(&job.joined);
+}
+
+CallerAlone::CallerAlone(bool when) {
+  if (!when || omp_get_max_threads() == 1) return;
+  before_ = omp_get_max_threads();
+  omp_set_num_threads(1);
+}
+
+CallerAlone::~CallerAlone() {
+  if (before_ > 0) omp_set_num_threads(before_);
 }
 
 std::byte* threadScratch(int64_t bytes) { return callScratch.atLeast(bytes); }

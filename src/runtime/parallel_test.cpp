@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/alone.h"
+
 namespace tokamak::runtime {
 namespace {
 
@@ -48,6 +50,18 @@ TEST(ParallelHost, CoversEveryIterationOnce) {
       }
     }
   }
+}
+
+TEST(CallerAlone, LastsAsLongAsItLives) {
+  const ParallelHost host;
+  const int before = host.threads();
+  {
+    const CallerAlone alone(true);
+    EXPECT_EQ(host.threads(), 1);
+    const CallerAlone again(true), never(false);
+    EXPECT_EQ(host.threads(), 1);
+  }
+  EXPECT_EQ(host.threads(), before);
 }
 
 void nestedBody(void* environment, int64_t begin, int64_t end, std::byte* scratch) {

@@ -53,6 +53,8 @@ void storeProduct(Lowering& l, const At& at, ExprId product) {
 
 ExprId zero(Writer& w, DType type, int lanes) { return w.imm(identityOf(BinaryKind::add, type), type, lanes); }
 
+constexpr int64_t kMatrixAheadBytes = 16 << 10;
+
 class MatMulLoops {
  public:
   MatMulLoops(Lowering& l, const Contract::Plan& plan)
@@ -173,7 +175,8 @@ class MatMulLoops {
   }
 
   /// Lines of the matrix lie one after the other: one at a time they are a stream. Of several, the next ones are wanted
-  /// when these are done.
+  /// when these are done. Little is computed, so memory is all: the second cache has more requests under way than the
+  /// first one can.
   void fetchMatrix(const Index& k, const At& lanes) {
     const ValueId v = node_.operands[1];
     const Shape& shape = l_.graph.type(v).shape;
@@ -183,9 +186,9 @@ class MatMulLoops {
     at.index.push_back(index_[rank_ - 1]);
     at.index.push_back(k);
     const bool stream = plan_.columns == 1;
-    const ExprId distance = stream ? w_.i64(kFetchAheadBytes / byteWidth(l_.graph.type(v).dtype))
+    const ExprId distance = stream ? w_.i64(kMatrixAheadBytes / byteWidth(l_.graph.type(v).dtype))
                                    : w_.mul(w_.dim(depth_), w_.i64(plan_.columns));
-    fetch(l_, v, w_.add(l_.e.flatten(shape, at).base, distance), lanes.lanes, stream);
+    fetch(l_, v, w_.add(l_.e.flatten(shape, at).base, distance), lanes.lanes);
   }
 
   /// b and the result are contiguous along the columns.

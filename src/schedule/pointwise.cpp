@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fusion/cost.h"
+#include "schedule/grain.h"
 #include "schedule/prefetch.h"
 #include "schedule/transpose.h"
 
@@ -56,14 +57,12 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
     for (ValueId v : region.inputs) plan.tile = byteWidth(graph.type(v).dtype) > 4 ? 32 : plan.tile;
     plan.wide = lanes;
   }
-  const double perThread = std::max(1.0, 24000.0 / static_cast<double>(weight));  // elements worth a thread
   if (groups.size() == 1)
-    plan.grain = std::max<int64_t>(1, static_cast<int64_t>(perThread / plan.wide));
+    plan.grain = worthAThread(static_cast<double>(weight), plan.wide);
   else {
     const double outer = total / std::max(1.0, inner);
     if (outer < 4 * device.threads && inner > 8192) plan.chunk = 8192;
-    plan.grain =
-        std::max<int64_t>(1, static_cast<int64_t>(perThread / std::max(1.0, plan.chunk ? double(plan.chunk) : inner)));
+    plan.grain = worthAThread(static_cast<double>(weight), plan.chunk ? static_cast<double>(plan.chunk) : inner);
   }
   plan.streaming = streamingOf(graph, region, device);
   plan.fetches = weight > 6;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fusion/cost.h"
+#include "schedule/grain.h"
 #include "schedule/reduce_lowering.h"
 
 namespace tokamak::schedule {
@@ -123,6 +124,8 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
     auto* op = opAs<Reduce>(graph, v);
     return op && isArg(op->kind);
   });
+  double weight = 0;
+  for (const Sweep& sweep : phases.sweeps) weight += static_cast<double>(sweep.weight);
   plan.keep = folded * 4 <= device.cacheBytes;
   if (domain.vectorFolded) {
     plan.form = Form::row;
@@ -130,7 +133,7 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
       plan.form = Form::split;
       plan.piece = domain.foldedGroups.size() == 1 ? 16384 : 1;
     }
-    plan.grain = std::max<int64_t>(1, static_cast<int64_t>(16384 / std::max(1.0, folded)));
+    plan.grain = worthAThread(weight, folded);
   } else {
     plan.form = Form::column;
     if (oneSweep && !anyArg && domain.foldedGroups.size() == 1 && domain.keptGroups.size() == 1 && folded >= 256 &&
@@ -139,7 +142,7 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
       plan.piece = std::max<int64_t>(8, static_cast<int64_t>(folded) / 16 / 8 * 8);
     }
     plan.keep = plan.keep && folded * 4 * plan.lanes <= device.cacheBytes;
-    plan.grain = std::max<int64_t>(1, static_cast<int64_t>(16384 / std::max(1.0, folded * plan.lanes)));
+    plan.grain = worthAThread(weight, folded * plan.lanes);
   }
   const bool storesFull = !phases.sweeps.back().stores.empty();
   plan.streaming = storesFull ? streamingOf(graph, region, device) : Streaming::no;

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <unordered_set>
 
 #include "schedule/identity.h"
+#include "schedule/prefetch.h"
 #include "schedule/reduce_lowering.h"
 
 namespace tokamak::schedule {
@@ -8,6 +10,57 @@ namespace tokamak::schedule {
 using kernel::Binding;
 
 namespace {
+
+constexpr int64_t kFarApart = 1024;       // bytes from row to row from which on strips of columns are put aside
+constexpr int64_t kStripBytes = 1 << 20;  // the largest strip that is
+constexpr int64_t kRowsAhead = 16;        // asked for while they are
+
+/// Whether every load of `v` is of the element that the place in the domain names.
+bool isLoadedInPlace(const Lowering& l, const FoldDomain& domain, ValueId v) {
+  const Shape& shape = l.region.domain;
+  if (l.graph.type(v).shape != shape || !isFloat(l.graph.type(v).dtype)) return false;
+  for (const Access& access : domain.accesses.loads) {
+    if (access.value != v) continue;
+    Dim dense = 1;
+    if (access.masked || !access.offset.is(0)) return false;
+    for (size_t i = shape.size(); i-- > 0;) {
+      if (access.opaque[i] || (!shape[i].is(1) && access.stride[i] != dense)) return false;
+      dense = dense * shape[i];
+    }
+  }
+  return true;
+}
+
+/// What a sweep loads, not looking through what was put aside before.
+void collectLoads(const Lowering& l, ValueId v, const std::unordered_set<uint32_t>& kept,
+                  std::unordered_set<uint32_t>& seen, std::vector<ValueId>& loads) {
+  if (kept.contains(v.index) || !seen.insert(v.index).second) return;
+  if (l.isLeaf[v.index]) return loads.push_back(v);
+  if (std::holds_alternative<Reduce>(l.graph.node(v).op)) return;
+  for (ValueId operand : l.graph.node(v).operands) collectLoads(l, operand, kept, seen, loads);
+}
+
+/// Rows of a strip lie a power of two apart as often as not, so that few sets of the caches have to hold all of them:
+/// what more than one sweep loads is put aside by the first of them, one row after another.
+void keepFarLoads(const Lowering& l, const FoldDomain& domain, int wide, Phases& phases) {
+  const auto rows = domain.foldedCount.constant(), columns = domain.groups.back().extent.constant();
+  if (!rows || !columns || *rows * 4 * wide > kStripBytes || *columns * 4 < kFarApart) return;
+  std::unordered_set<uint32_t> kept;
+  std::unordered_map<uint32_t, size_t> first;  // sweep that loads a value
+  for (size_t s = 0; s < phases.sweeps.size(); ++s) {
+    std::unordered_set<uint32_t> seen;
+    std::vector<ValueId> loads;
+    for (ValueId v : phases.sweeps[s].folds) collectLoads(l, l.graph.node(v).operands[0], kept, seen, loads);
+    for (ValueId v : phases.sweeps[s].stores) collectLoads(l, v, kept, seen, loads);
+    for (ValueId v : phases.sweeps[s].keeps) collectLoads(l, v, kept, seen, loads), kept.insert(v.index);
+    for (ValueId v : loads) {
+      const auto [it, isNew] = first.try_emplace(v.index, s);
+      if (isNew || !isLoadedInPlace(l, domain, v)) continue;
+      phases.sweeps[it->second].keeps.push_back(v);
+      kept.insert(v.index);
+    }
+  }
+}
 
 /// Takes one vector of columns through the sweeps: every lane folds its own column.
 class ColumnSweeps {
@@ -41,10 +94,16 @@ class ColumnSweeps {
     for (ValueId v : sweep.keeps) {
       l_.e.storeFlat(columns_.at(v.index), slot(position), whole, l_.e.value(v, at),
                      computeType(l_.graph.type(v).dtype));
+      if (l_.isLeaf[v.index] && domain_.foldedGroups.size() == 1) fetchRowAhead(v, at);
     }
     for (size_t k = 0; k < sweep.folds.size(); ++k)
       folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), whole, position);
     for (ValueId v : sweep.stores) l_.store(v, at, plan_.streaming == Streaming::yes);
+  }
+
+  void fetchRowAhead(ValueId v, const At& at) {
+    const Dim pitch = domain_.groups.back().extent * Dim(kRowsAhead);
+    fetch(l_, v, l_.w.add(l_.e.flatten(l_.region.domain, at).base, l_.w.dim(pitch)), at.lanes);
   }
 
   void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
@@ -105,10 +164,11 @@ class ColumnSweeps {
 
 void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
   Writer& w = l.w;
-  const Phases phases = planPhases(l.graph, l.region, plan.keep);
+  Phases phases = planPhases(l.graph, l.region, plan.keep);
   int64_t weight = 0;
   for (const Sweep& sweep : phases.sweeps) weight = std::max(weight, sweep.weight);
   const int wide = plan.lanes * (weight <= 8 ? 4 : weight <= 24 ? 2 : 1);
+  if (plan.keep) keepFarLoads(l, domain, wide, phases);
   const Dim columns = domain.groups.back().extent;
   const Dim strips = Dim::ceilDiv(columns, wide);
   std::vector<Dim> extents;

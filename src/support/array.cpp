@@ -14,10 +14,11 @@ namespace tokamak {
 
 void* allocateLarge(size_t bytes) {
   constexpr size_t kPage = size_t{2} << 20;
-  void* memory = bytes < 2 * kPage ? std::malloc(bytes ? bytes : 1)
-                                   : std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  const bool large = bytes > kPage / 2;
+  const size_t whole = (bytes + kPage - 1) / kPage * kPage;
+  void* memory = large ? std::aligned_alloc(kPage, whole) : std::malloc(bytes ? bytes : 1);
   if (!memory) throw std::bad_alloc();
-  if (bytes >= 2 * kPage) madvise(memory, bytes, MADV_HUGEPAGE);  // a wish: small pages do as well
+  if (large) madvise(memory, whole, MADV_HUGEPAGE);  // a wish: small pages do as well
   return memory;
 }
 

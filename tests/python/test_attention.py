@@ -70,6 +70,36 @@ def test_long_ones_and_training_are_left_to_aten() -> None:
     assert called(F.scaled_dot_product_attention, *(t.detach().requires_grad_() for t in operands(2, 8, 96, 96)))
 
 
+@pytest.mark.parametrize("keys", [1, 7, 300])
+def test_a_single_query_over_dense_keys_is_ours(keys: int) -> None:
+    def repeated(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        k, v = (t[:, :2, None].expand(-1, -1, 4, -1, -1).reshape(t.shape) for t in (k, v))
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+    q, k, v = (t.contiguous() for t in operands(2, 8, 1, keys, width=64))
+    functions = {
+        "plain": F.scaled_dot_product_attention,
+        "masked": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=k[:, :, :, :1].mT > 0),
+        "added": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=k[:, :1, :, :1].mT),
+        "repeated": repeated,
+    }
+    with torch.no_grad():
+        compare(functions, [q, k, v])
+        for function in functions.values():
+            assert not called(function, q, k, v)
+        assert keys == 1 or called(F.scaled_dot_product_attention, *operands(2, 8, 1, keys, width=64))
+
+
+def test_decoding_with_a_growing_cache_compiles_twice_at_most() -> None:
+    torch._dynamo.reset()
+    with backend.recording() as graphs, torch.no_grad():
+        compiled = torch.compile(F.scaled_dot_product_attention, backend="tokamak", dynamic=None)
+        for keys in (5, 6, 7, 130):
+            args = [t.contiguous() for t in operands(1, 4, 1, keys, width=32)]
+            torch.testing.assert_close(compiled(*args), F.scaled_dot_product_attention(*args), rtol=1e-5, atol=1e-5)
+    assert len(graphs) <= 2
+
+
 def test_one_compilation_serves_other_lengths() -> None:
     torch._dynamo.reset()
     with backend.recording() as graphs, torch.no_grad():

@@ -1,8 +1,9 @@
 """Attention: ours where all scores fit into the caches.
 
 ATen's kernel never has all scores at once and skips what a causal mask hides, which pays for long sequences; for short
-ones two of the library's products, with the softmax as one kernel between them, are faster. Training is ATen's, because
-its backward pass wants the statistics of its forward pass.
+ones two of the library's products, with the softmax as one kernel between them, are faster. A single query, as in
+decoding, is two generated kernels that read the keys and the values once, where those lie dense. Training is ATen's,
+because its backward pass wants the statistics of its forward pass.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from tokamak.importer.dims import hint_of, shape_of
 
 from .registry import Context, Unsupported, Value, lowers
 
-SCORES = (1 << 17, 1 << 21)  # between which numbers of scores ours is the faster one
+SCORES = (1 << 14, 1 << 21)  # between which numbers of scores ours is the faster one
+ONE_QUERY = 1 << 23  # elements of the keys up to which a single query is ours
 CAUSAL = 192  # queries from which on ATen's gains more by skipping
 
 
@@ -31,6 +33,8 @@ def left_to_aten(node: torch.fx.Node) -> str | None:
     if len({shape_of(t)[:2] for t in (query, key, value)}) > 1:
         return "its heads are shared"
     batch, heads, length, keys = (hint_of(d) for d in (*query.shape[:3], key.shape[2]))
+    if query.shape[2] == 1 and key.is_contiguous() and value.is_contiguous() and hint_of(key.numel()) <= ONE_QUERY:
+        return None
     scores = batch * heads * length * keys
     if not SCORES[0] <= scores <= SCORES[1] or (causal and length > CAUSAL):
         return "its own kernel is the faster one here"
