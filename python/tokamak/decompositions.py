@@ -63,10 +63,21 @@ def take(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     return aten.index.Tensor(x.reshape(-1), [index.reshape(-1)]).reshape(index.shape)
 
 
+def select_scatter(x: torch.Tensor, source: torch.Tensor, dim: int, index: int) -> torch.Tensor:
+    """Torch's own gives the dtype to which both promote, not that of `x`."""
+    end = None if isinstance(index, int) and index == -1 else index + 1
+    return aten.slice_scatter.default(x, source.to(x.dtype).unsqueeze(dim), dim, index, end)
+
+
 @functools.cache
 def decompositions() -> dict:
     table = dict(core_aten_decompositions())
     for packet in KEPT_WHOLE:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
-    return table | splits.DECOMPOSITIONS | MIXED_NORMS | {aten.take.default: take}
+    return (
+        table
+        | splits.DECOMPOSITIONS
+        | MIXED_NORMS
+        | {aten.take.default: take, aten.select_scatter.default: select_scatter}
+    )

@@ -47,6 +47,13 @@ def test_every_width(dtype: torch.dtype) -> None:
     compare(WRITES, [numbers(4, 6, 5, dtype=dtype), numbers(4, 6, 5, dtype=dtype, seed=1)])
 
 
+def test_writes_of_another_dtype() -> None:
+    whole = numbers(4, 6, 5, dtype=torch.int64)
+    compare(WRITES, [whole, numbers(4, 6, 5)])
+    compare(WRITES, [whole > 0, whole])
+    compare(WRITES, [numbers(4, 6, 5, dtype=torch.float16), numbers(4, 6, 5)])
+
+
 def test_gradients() -> None:
     compare(VIEWS | COPIES, [numbers(4, 6, 5)], grad=True)
     compare(WRITES, [numbers(4, 6, 5), numbers(4, 6, 5, seed=1)], grad=True)
