@@ -87,7 +87,10 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
   std::vector<DType> served;
   if (options.library) served = options.gpu ? servedOnGpu(graph, engine, fusion) : servedTypes(*engine.library);
   PipelineOptions pipeline{.eagerRounding = options.eagerRounding};
-  if (!options.gpu) pipeline.channelsLast = served;
+  if (options.gpu)
+    pipeline.stageFolds = true;
+  else
+    pipeline.channelsLast = served;
   TK_RETURN_IF_ERROR(runPipeline(out.graph, pipeline));
   fusion.hints = options.hints;
   fusion.fuse = options.fuse;

@@ -23,8 +23,7 @@ class Joiner {
     bool any = false;
     for (size_t a = 0; a < plan_.regions.size(); ++a)
       for (size_t b = 0; b < plan_.regions.size(); ++b)
-        if (a != b && (fits(plan_.regions[a], plan_.regions[b]) || pairs(plan_.regions[a], plan_.regions[b])) &&
-            independent(a, b)) {
+        if (a != b && joinable(a, b) && independent(a, b)) {
           join(a, b);
           any = true;
           a = 0, b = 0;
@@ -38,19 +37,41 @@ class Joiner {
     return v;
   }
 
+  bool joinable(size_t a, size_t b) const {
+    const Region &first = plan_.regions[a], &second = plan_.regions[b];
+    if (first.kind != RegionKind::reduce || second.kind != RegionKind::reduce || first.domain != second.domain)
+      return false;
+    return fits(first, second) || pairs(first, second) || (a < b && alike(a, b));
+  }
+
+  /// Whether both fold the same axes of the same data, or of what one kernel leaves.
+  bool alike(size_t a, size_t b) const {
+    const Region &first = plan_.regions[a], &second = plan_.regions[b];
+    if (!options_.machine.pairsFolds || !onlyFolds(first) || !onlyFolds(second) || first.folded != second.folded)
+      return false;
+    int64_t weight = 0;
+    for (const Region* region : {&first, &second})
+      for (ValueId v : region->nodes) weight += opWeight(graph_.node(v));
+    if (weight > options_.machine.maxWeight) return false;
+    const auto before = producersOf(a), after = producersOf(b);
+    return sharesInput(first, second) || std::any_of(after.begin(), after.end(), [&](size_t p) {
+             return std::find(before.begin(), before.end(), p) != before.end();
+           });
+  }
+
   /// Whether `columns` folds, in one sweep, just the axes that `rows` keeps.
   bool fits(const Region& rows, const Region& columns) const {
     if (options_.machine.maxAcross == 0) return false;
-    if (rows.kind != RegionKind::reduce || columns.kind != RegionKind::reduce) return false;
-    if (!columns.across.empty() || rows.domain != columns.domain) return false;
+    if (!columns.across.empty()) return false;
     double length = 1;
-    bool lastFolded = false;
+    bool lastFolded = false, apart = false;  // folded axes with a kept one between
     for (size_t i = 0; i < rows.domain.size(); ++i) {
       if (rows.domain[i].is(1)) continue;
       const bool inRows = contains(rows.folded, i), inColumns = contains(columns.folded, i);
       if (inRows == inColumns) return false;
       if (inRows && !rows.domain[i].isConst()) return false;
       if (inRows) length *= likely(rows.domain[i], options_.hints);
+      apart = apart || (!inRows && length > 1);
       lastFolded = inRows;
     }
     int64_t folds = static_cast<int64_t>(rows.across.size()), weight = 0;
@@ -65,20 +86,20 @@ class Joiner {
     if (std::any_of(columns.outputs.begin(), columns.outputs.end(),
                     [&](ValueId v) { return graph_.type(v).shape == columns.domain; }))
       return false;
-    // Rows are taken in vectors of 16 bytes, so four elements of f32 at least.
-    return lastFolded && length >= 64 && std::fmod(length, 4) == 0 &&
+    // Rows are taken in vectors of 16 bytes, so four elements of f32 at least, or from border to border.
+    return lastFolded && length >= 64 && (std::fmod(length, 4) == 0 || !apart) &&
            length * static_cast<double>(folds) <= static_cast<double>(options_.machine.maxAcross) &&
            weight <= 2 * options_.machine.maxWeight && sharesInput(rows, columns);
   }
+  /// Stores nothing as large as what it folds.
+  bool onlyFolds(const Region& region) const {
+    return region.across.empty() && std::none_of(region.outputs.begin(), region.outputs.end(),
+                                                 [&](ValueId v) { return graph_.type(v).shape == region.domain; });
+  }
   /// Whether every fold of `second` that needs one of `first` makes a pair with it, so that one sweep serves both.
   bool pairs(const Region& first, const Region& second) const {
-    const auto onlyFolds = [&](const Region& r) {
-      return r.kind == RegionKind::reduce && r.across.empty() &&
-             std::none_of(r.outputs.begin(), r.outputs.end(),
-                          [&](ValueId v) { return graph_.type(v).shape == r.domain; });
-    };
     if (!options_.machine.pairsFolds || !onlyFolds(first) || !onlyFolds(second)) return false;
-    if (first.domain != second.domain || first.folded != second.folded) return false;
+    if (first.folded != second.folded) return false;
     bool any = false;
     std::vector<bool> needs(graph_.size(), false);  // a fold of `first`
     for (ValueId v : second.inputs) needs[v.index] = contains(first.outputs, home(v));

@@ -223,6 +223,23 @@ class Planner {
     if (list.size() > 4) list.erase(list.begin());
   }
 
+  /// What the reader of p has to load anyhow for its other operands.
+  std::vector<ValueId> loadedBeside(ValueId p, ValueId reader) const {
+    std::vector<ValueId> work = graph_.node(reader).operands, seen, out;
+    while (!work.empty() && seen.size() < 16) {
+      const ValueId x = work.back();
+      work.pop_back();
+      if (x == p || std::find(seen.begin(), seen.end(), x) != seen.end()) continue;
+      seen.push_back(x);
+      const Node& node = graph_.node(x);
+      if (parts_.stored[x.index])
+        out.push_back(x);
+      else if (isElementwise(node.op) || parts_.isView[x.index])
+        work.insert(work.end(), node.operands.begin(), node.operands.end());
+    }
+    return out;
+  }
+
   /// Whether p is a short chain of cheap ops over values in memory that take no more bytes than p does. Folds that are
   /// small beside p are as good as in memory: storing them costs little.
   bool inlinable(ValueId p, ValueId reader, std::vector<size_t>& cone) {
@@ -232,6 +249,7 @@ class Planner {
     int64_t weight = 0;
     double bytes = 0;
     int nodes = 0;
+    const std::vector<ValueId> loaded = loadedBeside(p, reader);
     std::vector<ValueId> work{p}, seen, folds;
     while (!work.empty()) {
       const ValueId x = work.back();
@@ -241,7 +259,8 @@ class Planner {
       const Node& node = graph_.node(x);
       if (parts_.stored[x.index]) {
         if (parts_.draftOf[x.index] >= 0) cone.push_back(parts_.draftOf[x.index]);
-        if (!graph_.type(x).elements().is(1)) bytes += bytesOf(x);
+        if (!graph_.type(x).elements().is(1) && std::find(loaded.begin(), loaded.end(), x) == loaded.end())
+          bytes += bytesOf(x);
         continue;
       }
       if (std::holds_alternative<Reduce>(node.op) && bytesOf(x) * 16 <= bytesOf(p)) {

@@ -15,6 +15,7 @@
 #include "passes/raise_reshape.h"
 #include "passes/sink_reshape.h"
 #include "passes/sink_transpose.h"
+#include "passes/stage_folds.h"
 
 namespace tokamak {
 
@@ -78,6 +79,8 @@ Result<> runPipeline(Graph& graph, const PipelineOptions& options, const PassObs
     TK_TRY(const Changed simplified, run(Canonicalise{}));
     if (shared == Changed::no && folded == Changed::no && simplified == Changed::no) break;
   }
+  // Last, since canonicalise would undo it.
+  if (options.stageFolds) TK_RETURN_IF_ERROR(run(StageFolds{}));
   TK_RETURN_IF_ERROR(run(DeadCodeElimination{}));
   return Unit{};
 }
@@ -97,7 +100,7 @@ constexpr NamedPass named() {
 constexpr std::array kPasses = {named<Canonicalise>(),         named<CastCleanup>(),         named<ChannelsLast>(),
                                 named<CommonSubexpressions>(), named<DeadCodeElimination>(), named<Decompose>(),
                                 named<FoldBatchNorm>(),        named<FoldConstants>(),       named<RaiseReshape>(),
-                                named<SinkReshape>(),          named<SinkTranspose>()};
+                                named<SinkReshape>(),          named<SinkTranspose>(),       named<StageFolds>()};
 
 }  // namespace
 

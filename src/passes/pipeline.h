@@ -11,6 +11,7 @@ namespace tokamak {
 struct PipelineOptions {
   bool keepAttention = false;       // the device has a fused attention kernel
   std::vector<DType> channelsLast;  // dtypes whose convolutions the library serves best with channels last
+  bool stageFolds = false;          // the device folds rows of a tensor for several uses in one kernel
   bool eagerRounding = false;       // precision = eager: every op rounds to its dtype, so no cast is redundant
 };
 

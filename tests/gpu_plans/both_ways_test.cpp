@@ -54,9 +54,44 @@ TEST(GpuBothWays, GradientsOfANormInOnePass) {
   EXPECT_EQ(lines(plansOf(normBackward("f32", "M", "96"), {{"M", 0}})), 1u);
 }
 
+TEST(GpuBothWays, OddRowsOfAThreadBeginAlike) {
+  EXPECT_EQ(
+      plansOf(normBackward("bf16", "5000", "257")),
+      "reduce: registers, 64 threads x 4, 1 x 8 lanes across rows, 3 blocks, 392 in all, then columns, 32 threads x "
+      "16, 4 x 1 lanes\n");
+  for (const char* n : {"65", "129", "1023", "1022", "4095"}) {
+    EXPECT_EQ(lines(plansOf(normBackward("bf16", "801", n))), 1u);
+    EXPECT_EQ(lines(plansOf(normBackward("f16", "19", n))), 1u);
+    EXPECT_EQ(lines(plansOf(normBackward("f32", "M", n), {{"M", 533}})), 1u);
+  }
+  EXPECT_EQ(lines(plansOf(normBackward("f32", "M", "129"), {{"M", 0}})), 1u);
+}
+
+TEST(GpuBothWays, FoldsOfDifferentAxesShareOneKernelOfRows) {
+  EXPECT_EQ(lines(plansOf(R"(graph @g(%dy: f16[16, 16, 5, 256], %x: f16[16, 16, 5, 256], %w: f32[16, 5]) {
+    %0 = cast %dy : f32[16, 16, 5, 256]
+    %1 = cast %x : f32[16, 16, 5, 256]
+    %2 = broadcast %w {axes = [1, 2]} : f32[16, 16, 5, 256]
+    %3 = mul %0, %2 : f32[16, 16, 5, 256]
+    %4 = reduce %3 {kind = mean, axes = [2, 3]} : f32[16, 16]
+    %5 = mul %3, %1 : f32[16, 16, 5, 256]
+    %6 = reduce %5 {kind = mean, axes = [2, 3]} : f32[16, 16]
+    %7 = broadcast %4 {axes = [0, 1]} : f32[16, 16, 5, 256]
+    %8 = broadcast %6 {axes = [0, 1]} : f32[16, 16, 5, 256]
+    %9 = sub %3, %7 : f32[16, 16, 5, 256]
+    %10 = mul %1, %8 : f32[16, 16, 5, 256]
+    %11 = sub %9, %10 : f32[16, 16, 5, 256]
+    %12 = mul %0, %1 : f32[16, 16, 5, 256]
+    %13 = reduce %12 {kind = sum, axes = [0, 3]} : f32[16, 5]
+    %14 = reduce %0 {kind = sum, axes = [0, 3]} : f32[16, 5]
+    return %11, %13, %14
+  })")),
+            4u)
+      << "rows, two small folds and what follows";
+}
+
 TEST(GpuBothWays, LongRowsGoTheirOwnWays) {
   EXPECT_GT(lines(plansOf(normBackward("bf16", "3", "20000"))), 1u);
-  EXPECT_GT(lines(plansOf(normBackward("f32", "9", "129"))), 1u) << "rows that begin anywhere";
   EXPECT_GT(lines(plansOf(normBackward("bf16", "M", "N"), {{"M", 3}, {"N", 200}})), 1u);
 }
 

@@ -88,10 +88,9 @@ class Planner {
   FoldAxes::Plan rows() {
     FoldAxes::Plan plan;
     const bool along = domain_.vectorFolded && !domain_.foldedGroups.empty();
-    const bool onePiece =
-        domain_.foldedGroups.size() == 1 && std::is_sorted(domain_.folded.begin(), domain_.folded.end());
     plan.lanes = along ? static_cast<int>(powerIn(domain_.groups.back().extent, most_)) : 1;
-    if (along && onePiece && plan.lanes * 2 < most_ && folded_ >= 2 * most_) plan.straddles = true, plan.lanes = most_;
+    if (along && inOnePiece() && plan.lanes * 2 < most_ && folded_ >= 2 * most_)
+      plan.straddles = true, plan.lanes = most_;
     const double vectors = std::ceil(folded_ / plan.lanes) + plan.straddles;
     const Registers each = registersOf(l_, plan.lanes);
     const double base = base_ + kWeight * each.weights + (plan.straddles ? kStraddle : 0);
@@ -151,7 +150,8 @@ class Planner {
   FoldAxes::Plan across() {
     FoldAxes::Plan plan;
     plan.lanes = domain_.vectorFolded ? static_cast<int>(powerIn(domain_.groups.back().extent, most_)) : 1;
-    const double vectors = std::ceil(folded_ / plan.lanes);
+    if (inOnePiece() && plan.lanes * 2 < most_ && folded_ >= 2 * most_) plan.straddles = true, plan.lanes = most_;
+    const double vectors = std::ceil(folded_ / plan.lanes) + plan.straddles;
     double each = registersOf(l_, plan.lanes).held;  // of a vector
     for (ValueId v : l_.region.across) {
       const auto kind = std::get<Reduce>(l_.graph.node(v).op).kind;
@@ -171,6 +171,8 @@ class Planner {
     const double used = base_ + each * plan.vectors;
     plan.resident = std::max(1, residentOf(plan, used));
     plan.blocks = gpu_.multiprocessors * plan.resident;
+    // Every row of a thread begins alike, so that a lane stays with its column.
+    if (plan.straddles) plan.blocks = std::max(1, plan.blocks / plan.lanes) * plan.lanes;
     FoldAxes::Plan second;
     second.form = FoldAxes::Form::columns;
     second.vectors = 4;
@@ -223,6 +225,12 @@ class Planner {
   }
 
  private:
+  /// Whether a row lies in one piece.
+  bool inOnePiece() const {
+    return domain_.vectorFolded && domain_.foldedGroups.size() == 1 &&
+           std::is_sorted(domain_.folded.begin(), domain_.folded.end());
+  }
+
   /// Whether rows of an odd length can be folded several at a time as one row that is a multiple of a vector.
   bool canJoinRows(const FoldAxes::Plan& plan) const {
     const Phases phases = planPhases(l_.graph, l_.region, false, true);

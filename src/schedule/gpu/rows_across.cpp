@@ -44,14 +44,27 @@ void Rows::runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& part
   const Dim columns = domain_.groups.back().extent;
   const int64_t pieces = int64_t{plan_.blocks} * plan_.rows, n = *domain_.foldedCount.constant();
   const ExprId piece = w_.let("piece", w_.add(w_.mul(b, w_.i64(plan_.rows)), slot_));
+  // All rows of this thread begin as its first does.
+  if (plan_.straddles) placeRow(w_.mul(b, w_.i64(plan_.rows)));
   for (int64_t v = 0; v < plan_.vectors; ++v) {
-    const ExprId from = w_.let("from", w_.add(own_, w_.i64(v * stride())));
-    const ExprId outer = w_.binary(BinaryKind::div, from, w_.dim(columns)),
-                 column = w_.binary(BinaryKind::fmod, from, w_.dim(columns));
-    const ExprId line = w_.add(w_.mul(outer, w_.i64(pieces)), piece);
-    const ExprId at = w_.let("at", w_.add(w_.mul(line, w_.dim(columns)), column));
+    ExprId from = w_.let("from", w_.add(own_, w_.i64(v * stride())));
     ExprId mask;
-    if ((v + 1) * stride() > n) mask = w_.binary(BinaryKind::lt, from, w_.i64(n));
+    if (plan_.straddles) {
+      from = w_.let("from", w_.sub(from, shift_));
+      const ExprId lanes = w_.ramp(from, plan_.lanes);
+      const auto bound = [&](int64_t x) { return w_.splat(w_.i64(x), plan_.lanes); };
+      mask = w_.both(w_.binary(BinaryKind::ge, lanes, bound(0)), w_.binary(BinaryKind::lt, lanes, bound(n)));
+    } else if ((v + 1) * stride() > n) {
+      mask = w_.binary(BinaryKind::lt, from, w_.i64(n));
+    }
+    // Of odd rows there is one group, and division would not round down before it.
+    ExprId line = piece, column = from;
+    if (!plan_.straddles) {
+      const ExprId outer = w_.binary(BinaryKind::div, from, w_.dim(columns));
+      column = w_.binary(BinaryKind::fmod, from, w_.dim(columns));
+      line = w_.add(w_.mul(outer, w_.i64(pieces)), piece);
+    }
+    const ExprId at = w_.let("at", w_.add(w_.mul(line, w_.dim(columns)), column));
     for (size_t k = 0; k < carried_.size(); ++k)
       w_.store(partial[k].value, at, w_.get(carried_[k][static_cast<size_t>(v)]), mask);
   }
