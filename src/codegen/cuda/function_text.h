@@ -78,7 +78,6 @@ class FunctionText {
   std::string element(kernel::BufferId buffer, kernel::ExprId index, const std::string& offset);
   /// Bytes of the pieces in which consecutive lanes move: 0 where they go one by one.
   int pieceBytes(kernel::BufferId buffer, kernel::ExprId index, int lanes, bool isAligned) const;
-  bool isAnywhere(const kernel::Load& e, int lanes) const;
   Text piecewiseLoad(kernel::ExprId id, const kernel::Load& e, int piece);
   void piecewiseStore(const kernel::Store& s, int piece);
   std::string memoryArray(kernel::ExprId value);  // holds it as it lies in memory

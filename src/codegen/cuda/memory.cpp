@@ -14,7 +14,7 @@ std::string FunctionText::element(BufferId buffer, ExprId index, const std::stri
   return fmt::format("{}[{}]", nameOf(buffer), offset.empty() ? at.text : at.at(Level::sum) + " + " + offset);
 }
 
-/// Bytes that are loaded or stored at once, as many as the address is known to be aligned for.
+/// As large as the address is known to be aligned for.
 int FunctionText::pieceBytes(BufferId buffer, ExprId index, int lanes, bool isAligned) const {
   const Buffer& b = kernel_.buffer(buffer);
   const int64_t width = byteWidth(b.dtype);
@@ -33,15 +33,6 @@ const Splat* FunctionText::uniform(ExprId mask) const {
   return std::get_if<Splat>(&kernel_.expr(mask).node);
 }
 
-/// Whether a vector that begins anywhere is best put together from the aligned pieces of 16 bytes it lies in. Element
-/// by element, a warp would go through all of its lines once an element.
-bool FunctionText::isAnywhere(const Load& e, int lanes) const {
-  const Buffer& b = kernel_.buffer(e.buffer);
-  const int width = byteWidth(b.dtype);
-  return b.scope == Scope::global && b.access == Access::in && b.dtype != DType::boolean && width > 1 &&
-         kernel_.type(e.index).lanes == 1 && lanes * width % 16 == 0 && lanes <= 16;
-}
-
 Text FunctionText::piecewiseLoad(ExprId id, const Load& e, int piece) {
   const ValueType type = kernel_.type(id);
   const Buffer& buffer = kernel_.buffer(e.buffer);
@@ -54,17 +45,14 @@ Text FunctionText::piecewiseLoad(ExprId id, const Load& e, int piece) {
   const bool streams = hinted && e.cache == Cache::streaming;
   const std::string load = hinted && !streams ? fmt::format("load_{}", tokamak::nameOf(e.cache)) : "load";
   const std::string pieces = fmt::format("{}{}", piece, streams ? ", true" : "");
-  const std::string call = piece == 0
-                               ? snippets_.use("load_anywhere")
-                               : fmt::format("{}<{}>", snippets_.use(e.mask && !same ? "load_masked" : load), pieces);
   line(fmt::format("{} {}[{}];", memoryTypeName(snippets_, type.dtype), name, type.lanes));
   if (!e.mask) {
-    line(fmt::format("{}({}, {});", call, name, from));
+    line(fmt::format("{}<{}>({}, {});", snippets_.use(load), pieces, name, from));
   } else if (same) {
-    line(fmt::format("if ({}) {}({}, {});", mask, call, name, from));
+    line(fmt::format("if ({}) {}<{}>({}, {});", mask, snippets_.use(load), pieces, name, from));
     line(fmt::format("else {}({});", snippets_.use("clear"), name));
   } else {
-    line(fmt::format("{}({}, {}, {});", call, name, from, mask));
+    line(fmt::format("{}<{}>({}, {}, {});", snippets_.use("load_masked"), pieces, name, from, mask));
   }
   nesting_[id.index] = 0;
   Text lane{name + "[l]", Level::atom};
@@ -77,7 +65,6 @@ Text FunctionText::loadText(ExprId id, const Load& e) {
   const ValueType type = kernel_.type(id);
   const bool consecutive = type.lanes > 1 && kernel_.type(e.index).lanes == 1;
   const int piece = !e.mask || e.aligned ? pieceBytes(e.buffer, e.index, type.lanes, e.aligned) : 0;
-  if (piece <= 4 && consecutive && isAnywhere(e, type.lanes)) return piecewiseLoad(id, e, 0);
   if (piece > 0) return piecewiseLoad(id, e, piece);
   if (consecutive) named(e.index);
   Text text{element(e.buffer, e.index, consecutive ? "l" : ""), Level::atom};

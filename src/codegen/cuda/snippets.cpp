@@ -355,43 +355,6 @@ D void load_masked(T (&to)[N], const T* from, const bool (&mask)[N]) {
   }
 }
 )"},
-      // Elements that begin anywhere, from the aligned pieces they lie in; a piece of which nothing is wanted is not read.
-      {"load_anywhere",
-       {},
-       R"(template <class T, int N> D void load_anywhere(T (&to)[N], const T* from, unsigned wanted = (1u << N) - 1) {
-  constexpr int n = 16 / sizeof(T);
-  const unsigned off = (unsigned)(size_t)from & 15u;
-  const int here = n - (int)(off / sizeof(T));
-  const uint4* piece = (const uint4*)((size_t)from - off);
-  uint4 low = make_uint4(0, 0, 0, 0);
-  if (wanted & ((1u << here) - 1)) low = piece[0];
-#pragma unroll
-  for (int i = 0; i < N; i += n, wanted >>= n) {
-    uint4 high = make_uint4(0, 0, 0, 0);
-    const unsigned beyond = i + n < N ? (1u << (here + n)) - 1 : (1u << n) - 1;
-    if ((wanted & beyond) >> here) high = piece[i / n + 1];
-    unsigned w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    const bool two = off & 8u, one = off & 4u;
-#pragma unroll
-    for (int k = 0; k < 6; ++k) w[k] = two ? w[k + 2] : w[k];
-#pragma unroll
-    for (int k = 0; k < 5; ++k) w[k] = one ? w[k + 1] : w[k];
-    if constexpr (sizeof(T) < 4)
-#pragma unroll
-      for (int k = 0; k < 4; ++k) w[k] = __funnelshift_r(w[k], w[k + 1], off % 4 * 8);
-    memcpy(to + i, w, 16);
-    low = high;
-  }
-}
-template <class T, int N> D void load_anywhere(T (&to)[N], const T* from, const bool (&mask)[N]) {
-  unsigned wanted = 0;
-#pragma unroll
-  for (int i = 0; i < N; ++i) wanted |= (unsigned)mask[i] << i;
-  load_anywhere(to, from, wanted);
-#pragma unroll
-  for (int i = 0; i < N; ++i) to[i] = mask[i] ? to[i] : T{0};
-}
-)"},
       {"store_masked",
        {"piece", "all"},
        R"(template <int A, class T, int N> D void store_masked(T* to, const T (&from)[N], const bool (&mask)[N]) {
