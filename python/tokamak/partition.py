@@ -17,6 +17,8 @@ from torch._functorch.partitioners import default_partition, min_cut_remateriali
 from torch._guards import TracingContext
 from torch.utils.checkpoint import CheckpointPolicy
 
+from .norm_outputs import spell_out_norms
+
 
 def partition(
     joint: torch.fx.GraphModule, inputs: Any, **kwargs: Any
@@ -26,6 +28,7 @@ def partition(
         kwargs.pop("compiler", None)
         return default_partition(joint, inputs, **kwargs)
     keep_changed_inputs(joint, metadata)
+    spell_out_norms(joint)
     return min_cut_rematerialization_partition(joint, inputs, **kwargs)
 
 

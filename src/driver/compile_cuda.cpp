@@ -67,6 +67,8 @@ Result<int> spilled(const schedule::Scheduled& scheduled, const std::vector<Cuda
   return out;
 }
 
+constexpr int kFewBytes = 16;  // spilled by a thread that are no reason for another plan
+
 /// Regions whose kernels spill are planned for a device with registers to spare, twice at most; the plan that spills
 /// least stays.
 Result<> planSpillingAgain(Lowered& lowered, const Engine& engine, const CudaDevice& device,
@@ -76,7 +78,7 @@ Result<> planSpillingAgain(Lowered& lowered, const Engine& engine, const CudaDev
     TK_TRY(int least, spilled(*lowered.kernels[i], kernels[i], options));
     const int first = least;
     for (const int spare : {32, 96}) {
-      if (least == 0) break;
+      if (least <= kFewBytes) break;
       CompileOptions roomier = options;
       roomier.gpu->spareRegisters += spare;
       Lowered again{lowered.graph, lowered.plan, {}};

@@ -56,7 +56,7 @@ static MachineModel machineOf(const schedule::Gpu& gpu) {
   machine.opsPerMicrosecond = gpu.multiprocessors * 128.0 * 1500;
   machine.maxAgain = 32;
   machine.rowBudgetBytes = 4 << 20;
-  machine.maxAcross = 8192;
+  machine.maxAcross = 10240;
   machine.pairsFolds = true;
   machine.threads = gpu.multiprocessors;
   return machine;

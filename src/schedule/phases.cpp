@@ -54,8 +54,9 @@ class Planner {
         const bool second = std::any_of(pairs.begin(), pairs.end(), [&](const FoldPair& p) { return p.second == v; });
         if (!second) walk(out, s, graph_.node(v).operands[0], here);  // else what the first folds is enough
       }
-      for (ValueId v : out.sweeps[s].stores) walk(out, s, v, here);
+      // Folds across first: what they read is nearer to the inputs, and what is stored follows cheaply from it.
       for (ValueId v : out.sweeps[s].across) walk(out, s, graph_.node(v).operands[0], here);
+      for (ValueId v : out.sweeps[s].stores) walk(out, s, v, here);
       for (uint32_t v : here) first_.try_emplace(v, s);
     }
     return out;

@@ -49,11 +49,21 @@ TEST_F(PlansAgain, AKernelThatSpillsIsPlannedWithRegistersToSpare) {
 TEST_F(PlansAgain, TheFirstPlanStaysWhereOthersSpillAsMuch) {
   const auto plain = compileCuda(graph, engine, 0, options);
   ASSERT_TRUE(plain);
-  fake::cuda().localBytes = [](const std::string&) { return 16; };
+  fake::cuda().localBytes = [](const std::string&) { return 64; };
   const auto again = compileCuda(graph, engine, 0, options);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->explanation.kernels, plain->explanation.kernels);
   EXPECT_TRUE(again->explanation.ledger.notes.empty());
+}
+
+TEST_F(PlansAgain, AFewBytesAreNoReason) {
+  const auto plain = compileCuda(graph, engine, 0, options);
+  ASSERT_TRUE(plain);
+  const std::string first = plain->explanation.kernels[0];
+  fake::cuda().localBytes = [&](const std::string& image) { return image == first ? 16 : 0; };
+  const auto again = compileCuda(graph, engine, 0, options);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->explanation.kernels, plain->explanation.kernels);
 }
 
 TEST_F(PlansAgain, TunesByMeasuringNeighboursOnTheDevice) {

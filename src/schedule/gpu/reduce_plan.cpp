@@ -19,10 +19,10 @@ constexpr double kStraddle = 8;  // and for the borders of rows that begin anywh
 constexpr int kUsual = 64;       // registers that kernels of this sort are given
 constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
-constexpr double kLongRow = 6144;    // vectors of a row that is worth a cluster
-constexpr double kFewRows = 8;       // that one thread takes
-constexpr int kAlone = 128;          // threads of a block in which each is alone with its columns
-constexpr double kAcross = 128;      // registers of a thread that carries folds from row to row
+constexpr double kLongRow = 6144;  // vectors of a row that is worth a cluster
+constexpr double kFewRows = 8;     // that one thread takes
+constexpr int kAlone = 128;        // threads of a block in which each is alone with its columns
+constexpr double kAcrossThreads = 256, kAcrossVectors = 1024;  // of rows that carry folds: a row's; a multiprocessor's
 constexpr double kStreamed = 1024;   // vectors of a row that is better read in rounds than held
 constexpr int kMaxBatch = 8;         // rows that a thread takes at once
 constexpr double kInFlight = 128;    // bytes that a thread has in flight then
@@ -40,11 +40,32 @@ struct Registers {
   int weights = 0;
 };
 
+/// Whether an input has more than one element a row. What is broadcast from it along the folded axes has one.
+bool variesInRow(const Lowering& l, ValueId input) {
+  std::vector<bool> same(l.graph.size(), false);  // the input in another dtype or shape
+  same[input.index] = true;
+  for (ValueId v : l.region.nodes) {
+    const Node& node = l.graph.node(v);
+    if (node.operands.empty() || !same[node.operands[0].index]) continue;
+    if (const auto* op = std::get_if<Broadcast>(&node.op)) {
+      const Shape& shape = l.graph.type(node.operands[0]).shape;
+      for (size_t i = 0; i < op->axes.size(); ++i)
+        if (!shape[i].is(1) &&
+            std::find(l.region.folded.begin(), l.region.folded.end(), op->axes[i]) != l.region.folded.end())
+          return true;
+      return false;
+    }
+    same[v.index] = node.type.elements() == l.graph.type(input).elements() && node.operands.size() == 1;
+  }
+  return true;
+}
+
 Registers registersOf(const Lowering& l, int lanes) {
   Registers out;
   const Phases phases = planPhases(l.graph, l.region, true);
   const auto width = [&](DType t) { return lanes * static_cast<double>(byteWidth(t)) / 4; };
-  for (ValueId v : readAgain(l, phases)) out.held += width(l.graph.type(v).dtype);
+  for (ValueId v : readAgain(l, phases))
+    if (variesInRow(l, v)) out.held += width(l.graph.type(v).dtype);
   for (const Sweep& sweep : phases.sweeps)
     for (ValueId v : sweep.keeps) out.kept += width(computeType(l.graph.type(v).dtype));
   for (ValueId v : l.region.inputs) out.weights += l.graph.type(v).shape.size() < l.region.domain.size();
@@ -62,6 +83,24 @@ int threadsFor(double vectors, int wanted, double base, double held, int registe
     const double rounds = std::ceil(vectors / threads);
     double cost = threads * rounds * (1 + 0.04 * std::abs(each - wanted));
     if ((base + held * rounds) * threads * 2 > registers) cost *= 4;
+    if (cost < least) least = cost, best = threads;
+  }
+  return best;
+}
+
+/// Threads of a row that carry folds across: with two vectors each, or four of long rows, where rows divide so; else as
+/// few as leave none idle. So that two rows fit a multiprocessor, if that can be had.
+int threadsAcross(double vectors, double base, double each, bool straddles, int registers) {
+  const double usual = straddles ? 1 : vectors > 2 * kAcrossThreads ? 4 : 2;
+  double least = INFINITY;
+  int best = kRowThreads;
+  for (int most = 1; most <= kMaxVectors; ++most) {
+    const double wanted = std::ceil(vectors / most);
+    const int threads = wanted <= kWarp ? powerUp(wanted, kWarp) : roundUp(wanted, kWarp);
+    if (threads > kRowThreads) continue;
+    const double rounds = std::ceil(vectors / threads);
+    double cost = threads * rounds * (1 + 0.02 * std::abs(rounds - usual));
+    if ((base + each * rounds) * threads * 2 > registers) cost *= 4;
     if (cost < least) least = cost, best = threads;
   }
   return best;
@@ -152,24 +191,20 @@ class Planner {
     plan.lanes = domain_.vectorFolded ? static_cast<int>(powerIn(domain_.groups.back().extent, most_)) : 1;
     if (inOnePiece() && plan.lanes * 2 < most_ && folded_ >= 2 * most_) plan.straddles = true, plan.lanes = most_;
     const double vectors = std::ceil(folded_ / plan.lanes) + plan.straddles;
-    double each = registersOf(l_, plan.lanes).held;  // of a vector
+    const Registers registers = registersOf(l_, plan.lanes);
+    double each = registers.held + registers.kept;  // of a vector
+    plan.keep = registers.kept > 0;
     for (ValueId v : l_.region.across) {
       const auto kind = std::get<Reduce>(l_.graph.node(v).op).kind;
       each += plan.lanes * static_cast<double>(byteWidth(accumulatorType(kind, l_.graph.type(v).dtype))) / 4;
     }
-    // Rows of 256 threads, so that two blocks fit and one loads while the other joins; or of 512, with registers
-    // enough.
-    double wanted = 1;
-    for (const int most : {512, 256}) {
-      const double enough = std::ceil(vectors / most);
-      if (enough <= 4 && base_ + each * enough <= kAcross) wanted = std::max(1.0, enough);
-    }
-    const double threads = std::ceil(vectors / wanted);
-    plan.threads = threads <= kWarp ? powerUp(threads, kWarp) : std::min(kRowThreads, roundUp(threads, kWarp));
+    plan.threads = threadsAcross(vectors, base_, each, plan.straddles, gpu_.registers);
     plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
-    plan.rows = std::max(1, 256 / plan.threads);
-    const double used = base_ + each * plan.vectors;
-    plan.resident = std::max(1, residentOf(plan, used));
+    plan.rows = std::max(1, kAlone / plan.threads);
+    // As many rows at once as keep memory busy, at least two: one is loaded while the other joins.
+    const double used = base_ + each * plan.vectors, wanted = std::clamp(kAcrossVectors / vectors, 2.0, 32.0);
+    const int fitting = static_cast<int>(gpu_.registers / (used * plan.rows * plan.threads));
+    plan.resident = std::clamp(roundUp(wanted / plan.rows, 1), 1, std::max(1, std::min(fitting, gpu_.maxBlocks)));
     plan.blocks = gpu_.multiprocessors * plan.resident;
     // Every row of a thread begins alike, so that a lane stays with its column.
     if (plan.straddles) plan.blocks = std::max(1, plan.blocks / plan.lanes) * plan.lanes;
