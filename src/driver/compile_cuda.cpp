@@ -21,7 +21,9 @@ struct CudaKernel {
 };
 using CudaKernels = std::vector<std::vector<CudaKernel>>;  // by region and launch
 
-codegen::cuda::Assumptions assumptionsOf(Variant variant) { return {variant.narrow, variant.aligned ? 16 : 1}; }
+codegen::cuda::Assumptions assumptionsOf(Variant variant, bool halves) {
+  return {variant.narrow, variant.aligned ? 16 : 1, halves};
+}
 
 /// What calls at the hinted sizes will want.
 Variant likelyVariant(const kernel::Kernel& kernel, const DimBindings& hints) {
@@ -48,8 +50,9 @@ Result<> loadKernels(const Lowered& lowered, const std::vector<size_t>& regions,
     TK_TRY(const codegen::cuda::Source source, codegen::cuda::emitCuda(*kernel));
     out[i][k].launch = source.launch;
     out[i][k].code = std::make_shared<const KernelCode>(
-        device.device, kernel->name, source.symbol, [kernel, cuda, arch, useCache](Variant variant) {
-          return cuda->compiler(useCache).compile(*kernel, assumptionsOf(variant), arch);
+        device.device, kernel->name, source.symbol,
+        [kernel, cuda, arch, useCache, halves = lowered.kernels[i]->halves](Variant variant) {
+          return cuda->compiler(useCache).compile(*kernel, assumptionsOf(variant, halves), arch);
         });
     return out[i][k].code->prepare(likelyVariant(*kernel, options.hints));
   });
@@ -236,7 +239,7 @@ Result<std::string> cudaText(const Lowered& lowered) {
   for (const auto& scheduled : lowered.kernels) {
     if (!scheduled) continue;
     for (const schedule::Launch& launch : scheduled->launches) {
-      TK_TRY(const codegen::cuda::Source source, codegen::cuda::emitCuda(launch.kernel));
+      TK_TRY(const codegen::cuda::Source source, codegen::cuda::emitCuda(launch.kernel, {.halves = scheduled->halves}));
       const auto& [grid, block, shared] = source.launch;
       out += fmt::format("// {}: {}\n// grid {} x {} x {}, block {} x {} x {}, {} bytes of dynamic shared memory\n",
                          scheduled->scheduler, scheduled->plan, grid[0].str(), grid[1].str(), grid[2].str(),

@@ -40,7 +40,8 @@ struct Scheduled {
   std::vector<Launch> launches;
   std::vector<Scratch> scratch;
   std::string scheduler;
-  std::string plan;  // for people
+  std::string plan;     // for people
+  bool halves = false;  // on a GPU: what comes of it in the end is rounded to halves
 };
 
 /// Scratch memory that the launches of one region share. Values of the graph that one of them leaves for another live

@@ -124,22 +124,25 @@ bool isFunction(std::string_view name) {
 
 }  // namespace
 
-/// Whether everything that the kernel writes is rounded to halves, and no float says where to read: a coordinate that
-/// is off by its last bit may be another element's.
 static bool writesHalves(const Kernel& kernel) {
-  for (size_t i = 0; i < kernel.exprCount(); ++i)
-    if (auto* convert = std::get_if<Convert>(&kernel.expr(ExprId(i)).node))
-      if (isFloat(kernel.type(convert->a).dtype) && isInteger(kernel.type(ExprId(i)).dtype)) return false;
   return std::all_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& buffer) {
     return buffer.scope != Scope::global || buffer.access == Access::in || isHalf(buffer.dtype);
   });
+}
+
+/// Whether a float says where to read: a coordinate that is off by its last bit may be another element's.
+static bool readsWhereFloatsSay(const Kernel& kernel) {
+  for (size_t i = 0; i < kernel.exprCount(); ++i)
+    if (auto* convert = std::get_if<Convert>(&kernel.expr(ExprId(i)).node))
+      if (isFloat(kernel.type(convert->a).dtype) && isInteger(kernel.type(ExprId(i)).dtype)) return true;
+  return false;
 }
 
 FunctionText::FunctionText(const Kernel& kernel, const Assumptions& assumptions, const Launch& launch)
     : kernel_(kernel),
       assumptions_(assumptions),
       launch_(launch),
-      snippets_(writesHalves(kernel)),
+      snippets_((assumptions.halves || writesHalves(kernel)) && !readsWhereFloatsSay(kernel)),
       ranges_(rangesOf(kernel, assumptions)),
       memo_(kernel.exprCount()),
       nesting_(kernel.exprCount(), 0) {

@@ -30,6 +30,19 @@ TEST(QuickFunctions, AreNotForWiderResults) {
   EXPECT_NE(text.find("expf("), std::string::npos) << text;
 }
 
+TEST(QuickFunctions, ServeWiderResultsThatAreRoundedLater) {
+  const auto kernel = kernel::parseKernel(R"(kernel @k(in x: bf16[64], out y: f32[64]) {
+  for t in 0..64 thread.x {
+    store y[t] = erf(cast<f32>(load x[t]))
+  }
+})");
+  ASSERT_TRUE(kernel) << kernel.error().str();
+  const auto quick = emitCuda(*kernel, {.halves = true}), exact = emitCuda(*kernel);
+  ASSERT_TRUE(quick && exact);
+  EXPECT_NE(quick->text.find("tk::erf_quick("), std::string::npos) << quick->text;
+  EXPECT_EQ(exact->text.find("quick"), std::string::npos) << exact->text;
+}
+
 TEST(QuickFunctions, AreNotForPlacesInMemory) {
   const std::string text =
       textOf("bf16", "      let at: i64 = cast<i64>(floor(v/3.0))\n      store y[t] = load x[min(max(at, 0), 63)]\n");

@@ -132,6 +132,7 @@ Text floatUnary(Snippets& snippets, UnaryKind kind, DType t, const Text& a) {
   if (snippets.quick() && t == DType::f32) {
     if (kind == UnaryKind::exp) return call(snippets.use("exp_quick"), {a});
     if (kind == UnaryKind::sigmoid) return call(snippets.use("sigmoid_quick"), {a});
+    if (kind == UnaryKind::erf) return call(snippets.use("erf_quick"), {a});
     if (kind == UnaryKind::reciprocal) return call(snippets.use("div_quick"), {floatText(t, 1), a});
   }
   const std::string_view suffix = t == DType::f32 ? "f" : "";

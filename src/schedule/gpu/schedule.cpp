@@ -1,5 +1,7 @@
 #include "schedule/gpu/schedule.h"
 
+#include <algorithm>
+
 #include "schedule/gpu/contract.h"
 #include "schedule/gpu/pointwise.h"
 #include "schedule/gpu/reduce.h"
@@ -12,8 +14,34 @@ namespace tokamak::schedule::gpu {
 static_assert(Scheduler<Pointwise> && Scheduler<FoldAxes> && Scheduler<RunningFold> && Scheduler<ScatterUpdates> &&
               Scheduler<Contract>);
 
-Result<Scheduled> scheduleRegion(const Graph& graph, const Region& region, const DimBindings& hints,
-                                 const Device& device, const std::string& kernelName) {
+namespace {
+
+bool isRounded(const Graph& graph, ValueId v) { return isHalf(graph.type(v).dtype); }
+
+/// What the hardware computes quickly and less exactly.
+bool isQuick(const Op& op) {
+  if (const auto* binary = std::get_if<Binary>(&op)) return binary->kind == BinaryKind::div;
+  const auto* unary = std::get_if<Unary>(&op);
+  return unary && (unary->kind == UnaryKind::exp || unary->kind == UnaryKind::sigmoid ||
+                   unary->kind == UnaryKind::erf || unary->kind == UnaryKind::reciprocal);
+}
+
+/// Whether the program gives nothing to others that needs more than halves of this region's functions.
+bool roundsToHalves(const Graph& graph, const Region& region) {
+  const auto& results = graph.outputs();
+  if (std::all_of(results.begin(), results.end(), [&](ValueId v) { return isRounded(graph, v); })) return true;
+  std::vector<bool> quick(graph.size(), false);  // by such a function
+  for (ValueId v : region.nodes) {
+    const Node& node = graph.node(v);
+    quick[v.index] = isQuick(node.op) || std::any_of(node.operands.begin(), node.operands.end(),
+                                                     [&](ValueId operand) { return quick[operand.index]; });
+  }
+  return std::none_of(region.outputs.begin(), region.outputs.end(),
+                      [&](ValueId v) { return !isRounded(graph, v) && quick[v.index]; });
+}
+
+Result<Scheduled> schedule(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device,
+                           const std::string& kernelName) {
   switch (region.kind) {
     case RegionKind::pointwise: return runScheduler(Pointwise{}, graph, region, hints, device, kernelName);
     case RegionKind::reduce: return runScheduler(FoldAxes{}, graph, region, hints, device, kernelName);
@@ -22,6 +50,15 @@ Result<Scheduled> scheduleRegion(const Graph& graph, const Region& region, const
     case RegionKind::contract: return runScheduler(Contract{}, graph, region, hints, device, kernelName);
   }
   return noScheduler("unknown kind of region");
+}
+
+}  // namespace
+
+Result<Scheduled> scheduleRegion(const Graph& graph, const Region& region, const DimBindings& hints,
+                                 const Device& device, const std::string& kernelName) {
+  TK_TRY(Scheduled out, schedule(graph, region, hints, device, kernelName));
+  out.halves = roundsToHalves(graph, region);
+  return out;
 }
 
 }  // namespace tokamak::schedule::gpu
