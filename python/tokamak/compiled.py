@@ -130,7 +130,13 @@ def rounded_inside(module: torch.fx.GraphModule) -> dict[torch.fx.Node, str]:
     """Nodes that no fused kernel rounds as eager does, and why."""
     reason = "eager sums the gradients of a layer norm's parameters in half precision, row by row"
     norms = module.graph.find_nodes(op="call_function", target=torch.ops.aten.native_layer_norm_backward.default)
-    return {n: reason for n in norms if n.args[1].meta["val"].dtype in HALVES and any(n.args[-1][1:])}
+
+    def in_halves(norm: torch.fx.Node) -> bool:  # those of parameters in f32 are summed in f32
+        x, weight = norm.args[1], norm.args[5]
+        wide = weight is not None and weight.meta["val"].dtype not in HALVES
+        return x.meta["val"].dtype in HALVES and not wide and any(norm.args[-1][1:])
+
+    return {norm: reason for norm in norms if in_halves(norm)}
 
 
 class RegionFailed(Exception):

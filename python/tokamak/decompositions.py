@@ -36,24 +36,25 @@ KEPT_WHOLE = (
 HALVES = (torch.float16, torch.bfloat16)
 
 
-def in_f32(norm: torch._ops.OpOverload) -> Any:
+def in_f32(norm: torch._ops.OpOverload, weight_at: int) -> Any:
     """A norm of halves with parameters in f32: its statistics are f32 in eager, but halves in torch's meta functions,
     which would cost the backward pass digits."""
 
-    def decompose(x: torch.Tensor, weight: torch.Tensor | None, *rest: Any) -> Any:
+    def decompose(x: torch.Tensor, *rest: Any) -> Any:
+        weight = rest[weight_at - 1]
         if x.dtype not in HALVES or weight is None or weight.dtype != torch.float32:
             return NotImplemented
-        y, *others = norm(x.float(), weight, *rest)
+        y, *others = norm(x.float(), *rest)
         return y.to(x.dtype), *others
 
     return decompose
 
 
 MIXED_NORMS = {
-    norm: in_f32(norm)
-    for norm in (
-        aten.native_group_norm.default, aten._native_batch_norm_legit.no_stats,
-        aten._native_batch_norm_legit_functional.default,
+    norm: in_f32(norm, weight_at)
+    for norm, weight_at in (
+        (aten.native_layer_norm.default, 2), (aten.native_group_norm.default, 1),
+        (aten._native_batch_norm_legit.no_stats, 1), (aten._native_batch_norm_legit_functional.default, 1),
     )
 }  # fmt: skip
 

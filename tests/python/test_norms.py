@@ -82,6 +82,18 @@ def test_mixed_precision(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_layer_norm_of_halves_by_parameters_in_f32(dtype: torch.dtype) -> None:
+    """As under autocast; the statistics that its gradient reads are f32."""
+    inputs = [numbers(6, 17, dtype=dtype), numbers(17, seed=1), numbers(17, seed=2)]
+    compare(lambda x, w, b: F.layer_norm(x, (17,), w, b), inputs, grad=True)
+    model, x = nn.Sequential(nn.Linear(9, 16), nn.LayerNorm(16)), numbers(5, 9)
+    with torch.autocast("cpu", dtype=dtype):
+        y = torch.compile(model, backend="tokamak")(x)
+    y.float().square().sum().backward()
+    assert model[1].weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("channels_last", [False, True])
 def test_batch_norm_of_halves_rounds_its_statistics(dtype: torch.dtype, channels_last: bool) -> None:
     """Eager normalises by the halves that it saves for the backward pass; near zero a ReLU's mask hangs on it."""
