@@ -110,6 +110,19 @@ Result<std::optional<CompiledRegion>> compileAsWished(const Program& written, co
   return region;
 }
 
+/// The schedule without the tensors that the algebra has rewritten away, for the same reason.
+Schedule withoutRewritten(const Program& written, const Program& rewritten, Schedule schedule) {
+  std::set<std::string> gone;
+  for (const Statement& s : written.statements()) gone.insert(written.tensor(s.tensor).name);
+  for (const Statement& s : rewritten.statements()) gone.erase(rewritten.tensor(s.tensor).name);
+  const auto isGone = [&](const std::string& name) { return gone.contains(name); };
+  std::erase_if(schedule.spill, isGone);
+  std::erase_if(schedule.regions, [&](RegionSchedule& region) {
+    return std::erase_if(region.tensors, isGone) > 0 && region.tensors.empty();
+  });
+  return schedule;
+}
+
 }  // namespace
 
 Result<Compiled> compile(const Program& program, const Schedule& schedule, const Bindings* data) {
@@ -122,7 +135,8 @@ Result<Compiled> compile(const Program& program, const Schedule& schedule, const
     TK_TRY(out.regions, fuseAutomatically(out.program, compiler));
     return out;
   }
-  TK_TRY(const Partition parts, partition(out.program, schedule));
+  const Schedule adapted = withoutRewritten(program, out.program, schedule);
+  TK_TRY(const Partition parts, partition(out.program, adapted));
   std::vector<double> alone;
   for (size_t r = 0; r < parts.regions.size(); ++r) {
     if (schedule.cut && parts.regions[r].size() > 1 && !(parts.schedules[r] && parts.schedules[r]->fixesLoops())) {

@@ -83,6 +83,36 @@ TEST(Execute, SpMV) {
   expectDense("dim N, M\ninput A[N, M]: csr\ninput x[M]: csf\noutput y[N]\ny[i] = A[i, j] * x[j]");
 }
 
+/// Terms of which one has all the factors of another and more: where the fewer are stored is visited.
+TEST(Execute, TermsThatShareFactors) {
+  const std::string head =
+      "dim N, M, K\ninput A[N, M, K]: csf\ninput B[N, K]: dcsr\ninput C[M, K]: dcsr\noutput Y[N, M, K]: csf\n";
+  for (const char* value : {"B[i, k] * C[j, k] * A[i, j, k] - A[i, j, k] * (A[i, j, k] * C[j, k])",
+                            "A[i, j, k] * C[j, k] + A[i, j, k] * C[j, k] * B[i, k] + A[i, j, k] * B[i, k]",
+                            "(A[i, j, k] + C[j, k]) * (A[i, j, k] + C[j, k] + B[i, k])",
+                            "A[i, j, k] * (C[j, k] + B[i, k]) - A[i, j, k] * C[j, k] * B[i, k]"})
+    expectDense(fmt::format("{}Y[i, j, k] = {}\nschedule whole {{ fuse all algebra off }}", head, value));
+}
+
+/// A tensor that `algebra all` writes away may still be named: whether it is depends on the data.
+TEST(Execute, SchedulesMayNameWhatTheAlgebraWritesAway) {
+  const Source source = *parseSource(R"(
+dim I = 20, J = 30
+input B[J]: {compressed 0}
+input T[I, J]: dcsr
+output Y[I, J]: dcsc
+Z[j, k] = B[k] * T[j, k] - (B[k] + B[k])
+Y[i, j] = T[i, j] * Z[i, j]
+schedule apart { fuse {Z} fuse {Y} spill Z algebra all }
+schedule joint { fuse {Z, Y} algebra all })");
+  std::mt19937_64 random(3);
+  for (const Schedule& schedule : source.schedules)
+    for (const double density : {0.2, 1.0}) {
+      const Bindings inputs = randomInputs(source.program, density, random);
+      EXPECT_TRUE(runsAsDense(source.program, schedule, inputs)) << schedule.name;
+    }
+}
+
 std::string example(const std::string& name) {
   std::ifstream in(std::string(TOKAMAK_SOURCE_DIR) + "/examples/sparse/" + name + ".ein");
   std::stringstream text;
@@ -163,7 +193,23 @@ schedule none { fuse {T, Y} { block z 4 } })";
   const Diagnostic odd = compile(source.program, *source.find("odd")).error();
   EXPECT_EQ(odd.str().substr(0, 25), "t.ein:11:17: error T0977:") << odd.str();
   EXPECT_EQ(compile(source.program, *source.find("none")).error().code, "T0972");
-  EXPECT_EQ(parseSchedules("schedule s { fuse {T} { iterate A locate A } }", source.program).error().code, "T0974");
+  const std::pair<const char*, const char*> contradictions[] = {{"fuse {T} { iterate A locate A }", "T0974"},
+                                                                {"fuse {T} { locate A iterate A }", "T0974"},
+                                                                {"fuse {T} { parallel i 2 parallel i 4 }", "T0972"},
+                                                                {"fuse {T} { block i 2, i 4 }", "T0977"},
+                                                                {"fuse {T} { order i order i }", "T0970"},
+                                                                {"fuse all fuse {T}", "T0974"},
+                                                                {"fuse {T} fuse all", "T0974"},
+                                                                {"fuse all fuse auto", "T0974"},
+                                                                {"fuse auto fuse auto", "T0974"},
+                                                                {"format T csr format T csc", "T0974"},
+                                                                {"block A 2, 2 block A 4, 4", "T0974"}};
+  for (const auto& [said, code] : contradictions) {
+    const auto refused = parseSchedules(fmt::format("schedule s {{ {} }}", said), source.program);
+    ASSERT_FALSE(refused) << said;
+    EXPECT_EQ(refused.error().code, code) << said;
+    EXPECT_GT(refused.error().location.column, 0) << said;
+  }
 }
 
 /// Both graphs on the same data.

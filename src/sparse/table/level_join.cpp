@@ -69,9 +69,9 @@ Result<Patterns::Id> TableBuilder::LevelJoin::visited(const std::vector<ExprId>&
 }
 
 Result<Patterns::Id> TableBuilder::LevelJoin::pattern(ExprId id) {
-  if (const auto known = known_.find(id); known != known_.end()) return known->second;
+  if (const auto& known = known_[id.index]) return *known;
   TK_TRY(const Patterns::Id out, patternNew(id));
-  known_[id] = out;
+  known_[id.index] = out;
   return out;
 }
 
@@ -170,34 +170,34 @@ Result<Patterns::Id> TableBuilder::LevelJoin::ofReduce(ExprId id) {
 
 /// Leaves that more than one path reaches, or whose coordinates another leaf has too.
 void TableBuilder::LevelJoin::findShared(const std::vector<ExprId>& roots) {
-  std::map<ExprId, int> parents;
-  std::vector<ExprId> order, todo = roots;
-  for (const ExprId root : roots) ++parents[root];
-  for (std::set<ExprId> seen(roots.begin(), roots.end()); !todo.empty();) {
+  std::vector<uint8_t> parents(program_.exprCount(), 0);  // 2: or more
+  std::vector<ExprId> todo, several;
+  const auto reach = [&](ExprId id) {
+    uint8_t& count = parents[id.index];
+    if (count == 0) todo.push_back(id);
+    if (count == 1) several.push_back(id);
+    if (count < 2) ++count;
+  };
+  for (const ExprId root : roots) reach(root);
+  while (!todo.empty()) {
     const ExprId id = todo.back();
     todo.pop_back();
-    order.push_back(id);
-    for (const ExprId arg : program_.expr(id).args) {
-      ++parents[arg];
-      if (seen.insert(arg).second) todo.push_back(arg);
-    }
+    for (const ExprId arg : program_.expr(id).args) reach(arg);
   }
   // Whatever is below a node that is used twice is used twice.
-  std::set<ExprId> below;
-  std::vector<ExprId> several;
-  for (const ExprId id : order)
-    if (parents[id] > 1) several.push_back(id);
+  std::vector<bool> below(parents.size(), false);
   while (!several.empty()) {
     const ExprId id = several.back();
     several.pop_back();
-    if (!below.insert(id).second) continue;
+    if (below[id.index]) continue;
+    below[id.index] = true;
     for (const ExprId arg : program_.expr(id).args) several.push_back(arg);
   }
   for (const Participant& part : parts_) {
     const auto same = std::count_if(parts_.begin(), parts_.end(), [&](const Participant& other) {
       return !part.dense && !other.dense && other.crd == part.crd;
     });
-    if (same > 1 || below.contains(part.leaf)) shared_.insert(part.leaf);
+    if (same > 1 || below[part.leaf.index]) shared_.insert(part.leaf);
   }
 }
 
@@ -249,7 +249,14 @@ Patterns::Id TableBuilder::LevelJoin::eachStreamOnce(Patterns::Id id) {
     });
     (everywhere ? common : rest).push_back(s);
   }
-  common.push_back(patterns_.either(rest));
+  // An operand of nothing but what all have in common visits all of that, whatever the others ask for besides.
+  const bool bare = std::any_of(node.operands.begin(), node.operands.end(), [&](Patterns::Id operand) {
+    std::vector<Patterns::Id> below;
+    streamsOf(operand, below);
+    return std::none_of(below.begin(), below.end(),
+                        [&](Patterns::Id s) { return std::find(rest.begin(), rest.end(), s) != rest.end(); });
+  });
+  if (!bare) common.push_back(patterns_.either(rest));
   return patterns_.both(common);
 }
 

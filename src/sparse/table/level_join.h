@@ -11,7 +11,7 @@ namespace tokamak::sparse {
 class TableBuilder::LevelJoin {
  public:
   LevelJoin(TableBuilder& builder, VarId var, const Scope& scope)
-      : b_(builder), program_(builder.program_), var_(var), scope_(scope) {}
+      : b_(builder), program_(builder.program_), var_(var), scope_(scope), known_(program_.exprCount()) {}
 
   Result<> run(const std::vector<ExprId>& roots, const Demand& demand, Scope& out);
 
@@ -66,8 +66,8 @@ class TableBuilder::LevelJoin {
   const Scope& scope_;
   Patterns patterns_;
   std::vector<Participant> parts_;
-  std::map<ExprId, Patterns::Id> known_;
-  std::set<ExprId> shared_;  // leaves that are used in several places
+  std::vector<std::optional<Patterns::Id>> known_;  // by expression
+  std::set<ExprId> shared_;                         // leaves that are used in several places
 };
 
 }  // namespace tokamak::sparse

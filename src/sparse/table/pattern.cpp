@@ -15,11 +15,14 @@ Patterns::Id Patterns::intern(Node node) {
   return known->second;
 }
 
-/// Whether `other` adds nothing beside `kept`: in x | ..., an x & y; in x & ..., an x | y.
+/// Whether `other` adds nothing beside `kept`: in x | ..., an x & y, in x & z | ..., an x & y & z; the other way round
+/// in x & ...
 bool Patterns::absorbs(Kind kind, Id kept, Id other) const {
   const Kind dual = kind == Kind::either ? Kind::both : Kind::either;
-  const std::vector<Id>& operands = nodes_[other].operands;
-  return nodes_[other].kind == dual && std::binary_search(operands.begin(), operands.end(), kept);
+  const std::vector<Id>&operands = nodes_[other].operands, &fewer = nodes_[kept].operands;
+  if (nodes_[other].kind != dual) return false;
+  if (std::binary_search(operands.begin(), operands.end(), kept)) return true;
+  return nodes_[kept].kind == dual && std::includes(operands.begin(), operands.end(), fewer.begin(), fewer.end());
 }
 
 Patterns::Id Patterns::combine(Kind kind, const std::vector<Id>& operands) {

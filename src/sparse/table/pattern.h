@@ -10,7 +10,8 @@ namespace tokamak::sparse {
 /// Which coordinates of one variable are visited: those of a stream, all of the dimension, none, or the common or joint
 /// coordinates of others. Equal patterns have equal ids; a few laws hold by construction:
 ///
-///   x & all = x,  x & none = none,  x | all = all,  x | none = x,  x & x = x,  x | (x & y) = x,  x & (x | y) = x
+///   x & all = x,  x & none = none,  x | all = all,  x | none = x,  x & x = x,  x | (x & y) = x,  x & (x | y) = x,
+///   (x & y) | (x & y & z) = x & y
 class Patterns {
  public:
   using Id = size_t;
