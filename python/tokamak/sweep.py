@@ -11,6 +11,7 @@ PATH, or where TOKAMAK says.
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,12 @@ def packed(arguments: list[str]) -> tuple[list[str], dict[str, bytes]]:
     files: dict[str, bytes] = {}
     out: list[str] = []
     before = ""
+
+    def shipped(path: Path) -> str:
+        name = f"files/{len(files)}-{path.name}"
+        files[name] = path.read_bytes()
+        return name
+
     for word in arguments:
         path = Path(word)
         if before == "--data" and path.is_dir():
@@ -50,10 +57,11 @@ def packed(arguments: list[str]) -> tuple[list[str], dict[str, bytes]]:
                 if file.is_file():
                     files[f"data/{file.relative_to(path).as_posix()}"] = file.read_bytes()
             word = "data"
-        elif path.is_file() and (word.endswith(".ein") or before in ("--config", "--schedule")):
-            name = f"files/{len(files)}-{path.name}"
-            files[name] = path.read_bytes()
-            word = name
+        elif before == "--input" and Path(word.partition("=")[2]).is_file():
+            tensor, _, file = word.partition("=")
+            word = f"{tensor}={shipped(Path(file))}"
+        elif path.is_file() and (path.suffix in (".ein", ".mlir") or before in ("--config", "--schedule")):
+            word = shipped(path)
         out.append(word)
         before = word if word.startswith("-") else ""
     return out, files
@@ -67,7 +75,8 @@ def simulate(arguments: list[str], files: dict[str, bytes], key: str) -> str:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         local = [
-            str(Path(folder) / word) if word == "data" or word.startswith("files/") else word for word in arguments
+            re.sub(r"^(\w+=)?(data$|files/)", lambda found: f"{found[1] or ''}{folder}/{found[2]}", word)
+            for word in arguments
         ]
         database = str(Path(folder) / "unused.db")
         return run([*local, "--worker", "--database", database], stdin=key + "\n")
@@ -112,7 +121,8 @@ def main(arguments: list[str]) -> int:
     try:
         from dask.distributed import Client
     except ImportError:
-        print("tokamak sweep --scheduler needs the package `distributed`: pip install distributed", file=sys.stderr)
+        print("error T0993: tokamak sweep --scheduler needs the package `distributed`", file=sys.stderr)
+        print("  hint: pip install distributed", file=sys.stderr)
         return 2
     try:
         with Client(known.scheduler, timeout="10s") as client:

@@ -87,8 +87,13 @@ class Help(Case):
 
 
 class BadInput(Case):
+    def test_who_names_no_command_is_shown_them(self) -> None:
+        for arguments, known in [([], "explain"), (["sparse"], "compile"), (["cache"], "clear")]:
+            done = tokamak(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (2, b""))
+            self.assertIn(known, done.stdout.decode())
+
     def test_usage(self) -> None:
-        self.refused("T0801")
         self.refused("T0801", "run")
         self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--nonsense")
         self.refused("T0801", "run", EXAMPLES / "gelu.tk", "--device", "abacus")
@@ -99,6 +104,7 @@ class BadInput(Case):
     def test_slips_of_the_pen(self) -> None:
         for arguments, said in [
             (["rn"], "tokamak has no command rn\n  hint: did you mean run?"),
+            (["rnu"], "tokamak has no command rnu\n  hint: did you mean run?"),
             (["frobnicate"], "tokamak has no command frobnicate\n  hint: see tokamak --help"),
             (["sparse", "explan"], "tokamak sparse has no command explan\n  hint: did you mean explain?"),
             (["--versoin"], "tokamak has no option --versoin\n  hint: did you mean --version?"),

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from test_cli import EXAMPLES, SANITIZED, Case
+from test_cli import EXAMPLES, SANITIZED, Case, tokamak
 
 
 class Simulator(Case):
@@ -40,6 +40,15 @@ class Simulator(Case):
             slices = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
             self.assertTrue(slices)
             self.assertTrue(all(e["ts"] >= 100 and e["ts"] + e["dur"] <= 300 for e in slices))
+
+    def test_a_window_behind_the_end_is_said_to_be_empty(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            trace = Path(folder) / "gcn.json"
+            done = tokamak("sim", self.GCN, *self.SIZES, "--trace", trace, "--window", "9000000:9000001")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("the trace is empty: its window begins at cycle 9000000", done.stderr.decode())
+        for window in ["5:2", "-5:2", "1:2:3", "a:b", ":", "3"]:
+            self.refused("T0801", "sim", self.GCN, *self.SIZES, "--trace", "x.json", f"--window={window}")
 
     def test_results_do_not_depend_on_threads(self) -> None:
         sizes = ("--random", "0", "--dims", "N=1500,F=300", "--density", "0.05", "--schedule", "unfused")

@@ -3,9 +3,11 @@
 
 import contextlib
 import json
+import os
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -48,6 +50,36 @@ class Sparse(Case):
                 self.assertIn("its inputs are A, x", self.refused("T0807", "sparse", "run", spmv, "--input", wrong))
             self.refused("T0807", "sparse", "run", spmv, *named[:2], *named[:2])
             self.refused("T0904", "sparse", "run", spmv, "--input", f"A={folder}/none.mtx", "--random", "0")
+
+    def test_a_list_of_entries_is_as_large_as_its_program(self) -> None:
+        spmv = EXAMPLES / "sparse" / "spmv.ein"
+        with tempfile.TemporaryDirectory() as folder:
+            matrix, vector = Path(folder) / "A.tns", Path(folder) / "x.npy"
+            np.save(vector, np.array([1.0, 10.0, 100.0]))
+            matrix.write_text("2 1 2.5\n")  # row 3 and columns 2 and 3 are empty
+            run = ("sparse", "run", spmv, "--data", folder, "--output", folder, "--dims")
+            self.ok(*run, "N=3")
+            np.testing.assert_allclose(np.load(Path(folder) / "y.npy"), [0.0, 2.5, 0.0])
+            matrix.write_text("# none\n")
+            self.ok(*run, "N=2")
+            np.testing.assert_allclose(np.load(Path(folder) / "y.npy"), [0.0, 0.0])
+            self.assertIn("dimension N is not known", self.refused("T0933", "sparse", "run", spmv, "--data", folder))
+            matrix.write_text("2 4 2.5\n")
+            self.refused("T0933", *run, "N=3")
+            matrix.write_text("1 2 1 2.5\n")
+            self.assertIn("A.tns:1", self.refused("T0906", *run, "N=3"))
+
+    def test_what_was_written_is_named(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for stage, name in [("table", "t.txt"), ("svg", "pictures"), ("sam", "sam")]:
+                path = Path(folder) / name
+                done = subprocess.run(
+                    [TOKAMAK, "sparse", "compile", self.GCN, *self.SIZES, "--emit", stage, "-o", path],
+                    capture_output=True,
+                    check=True,
+                )
+                self.assertEqual(done.stdout, b"")
+                self.assertIn(f"wrote {path}", done.stderr.decode())
 
     def test_graphs_leave_as_exchange_files_and_come_back(self) -> None:
         for model, sizes in [("attention", "H=2,S=12,E=4"), ("softmax", "N=12,M=9"), ("layer_norm", "N=12,M=9")]:
@@ -207,6 +239,22 @@ class Sweep(Case):
         self.refused("T0991", "sweep", self.GCN, *self.SIZES, "--database", self.GCN)
         self.refused("T0994", "sweep", self.GCN, *self.SIZES, *self.database, "--worker", stdin=b"0123456789abcdef\n")
         self.refused("T0932", "sparse", "explain", self.GCN, "--dims", "N=30,F=12", "--check")
+
+    def test_a_python_that_cannot_drive_a_cluster(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            python = Path(folder) / "python"
+            python.write_text(f'#!/bin/sh\nexec {sys.executable} -S -I "$@"\n')  # without packages
+            python.chmod(0o755)
+            for name, said in [(python, "No module named 'tokamak'"), (Path(folder) / "none", "cannot start")]:
+                done = subprocess.run(
+                    [TOKAMAK, "sweep", self.GCN, *self.SIZES, "--scheduler", "tcp://127.0.0.1:9"],
+                    capture_output=True,
+                    check=False,
+                    env={**os.environ, "TOKAMAK_PYTHON": str(name)},
+                )
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("error T0993", done.stderr.decode())
+                self.assertIn(said, done.stderr.decode())
 
     def test_the_cost_model_is_compared_with_simulation(self) -> None:
         text = self.ok("sparse", "explain", self.GCN, *self.SIZES[:4], "--schedule", "layers", "--check")

@@ -59,6 +59,8 @@ def test_data_travel_with_the_tasks(tmp_path):
     words, files = sweep.packed([PROGRAM[0], "--data", str(data), "--dims", "N=3"])
     assert words[1:] == ["--data", "data", "--dims", "N=3"]
     assert words[0] in files and "data/A.npy" in files
+    words, files = sweep.packed([PROGRAM[0], "--input", f"A={data / 'A.npy'}"])
+    assert words[2] == "A=files/1-A.npy" and set(files) == {words[0], "files/1-A.npy"}
 
 
 def test_a_scheduler_that_is_not_there(tmp_path):

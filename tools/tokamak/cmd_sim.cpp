@@ -59,6 +59,17 @@ Result<sim::Options> simOptions(const Options& options, Progress& progress) {
   return out;
 }
 
+/// The trace; one that is empty because the run was over before its window is said to be.
+Result<> writeTrace(const Options& options, const sim::Summary& summary) {
+  TK_TRY(const stream::Window window, parseWindow(options.window));
+  uint64_t last = 0;
+  for (const sim::Part& part : summary.parts) last = std::max(last, part.report.cycles);
+  if (window.from >= last)
+    fmt::print(stderr, "tokamak: the trace is empty: its window begins at cycle {}, the run ends at {}\n", window.from,
+               last);
+  return writeFile(options.trace, reportTrace(summary));
+}
+
 Result<Outcome> run(const Options& options) {
   if (options.printConfig) {
     TK_TRY(const sim::HwConfig machine, chooseMachine(options.timing));
@@ -73,7 +84,7 @@ Result<Outcome> run(const Options& options) {
     TK_TRY(summary, simulateFile(options.target, simulation));
   }
   if (!options.html.empty()) TK_RETURN_IF_ERROR(writeFile(options.html, reportHtml(summary)));
-  if (!options.trace.empty()) TK_RETURN_IF_ERROR(writeFile(options.trace, reportTrace(summary)));
+  if (!options.trace.empty()) TK_RETURN_IF_ERROR(writeTrace(options, summary));
   say(options.json ? reportJson(summary) + "\n" : reportTable(summary));
   return summary.valuesAgree ? Outcome::done : Outcome::differs;
 }

@@ -77,6 +77,7 @@ Result<> emitSam(const SparseProgram& program, const Compiled& compiled, const s
     if (!program.hasData) continue;
     for (const auto& [name, tensor] : tableInputs(region.table, known))
       TK_RETURN_IF_ERROR(writeSamTensor(own, name, tensor));
+    sayWritten(fmt::format("{}: the tensors that it reads", own));
   }
   return Unit{};
 }
@@ -126,7 +127,10 @@ Result<> report(const Options& options, const TensorDecl& decl, const Tensor& te
   if (options.outputFolder.empty()) return Unit{};
   Tensor rounded = tensor;
   rounded.dtype = decl.dtype;
-  return writeTensor(fmt::format("{}/{}.npy", options.outputFolder, decl.name), rounded);
+  const std::string path = fmt::format("{}/{}.npy", options.outputFolder, decl.name);
+  TK_RETURN_IF_ERROR(writeTensor(path, rounded));
+  sayWritten(path);
+  return Unit{};
 }
 
 Result<Outcome> runRun(const Options& options) {

@@ -136,9 +136,9 @@ Command addSweep(CLI::App& parent) {
   app->add_flag("--all-orders", options->space.allOrders, "Also orders that only a permuted copy of an input allows");
   app->add_flag("!--no-iterate", options->space.iterate, "Do not try to walk operands that can be located");
   app->add_option("--max-area", options->space.mostBlocks, "Blocks of a region's graph, at most")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1.0, 1e15));
   app->add_option("--max-workspace", options->space.mostWorkspace, "Entries of a region's accumulators, at most")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1.0, 1e15));
   app->add_option("--share", options->search.share, "Share of the choices that may be simulated")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

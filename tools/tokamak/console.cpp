@@ -65,8 +65,11 @@ Result<> writeFile(const std::string& path, std::string_view text) {
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
   if (!file) return Diagnostic{"T0803", {path, 0, 0}, "cannot write the file", "check the folder and its space"};
+  sayWritten(path);
   return Unit{};
 }
+
+void sayWritten(const std::string& path) { fmt::print(stderr, "wrote {}\n", path); }
 
 Result<> makeFolder(const std::string& path) {
   std::error_code error;

@@ -26,10 +26,13 @@ class Progress {
 
 /// The whole file; `-` is stdin. T0802 where it cannot be read.
 Result<std::string> readFile(const std::string& path);
-/// T0803 where it cannot be written.
+/// Writes the file and says so. T0803 where it cannot be written.
 Result<> writeFile(const std::string& path, std::string_view text);
 /// T0803 where it cannot be made.
 Result<> makeFolder(const std::string& path);
+
+/// `wrote PATH` on stderr, so that nobody has to look for what a command made.
+void sayWritten(const std::string& path);
 
 /// Prints to stdout. A closed pipe is not an error: `tokamak explain x.tk | head` ends quietly.
 void say(std::string_view text);

@@ -65,6 +65,11 @@ Diagnostic unknownDim(const Program& program, std::string_view name) {
           fmt::format("its dimensions are {}", fmt::join(names, ", "))};
 }
 
+Diagnostic unknownSize(const Location& place, const std::string& dim) {
+  return {"T0933", place, fmt::format("the size of dimension {} is not known", dim),
+          fmt::format("give it with --dims {}=64", dim)};
+}
+
 Tensor randomInput(const Program& program, const TensorDecl& decl, double density, std::mt19937_64& random) {
   const Format format = decl.format.value_or(Format::dense(static_cast<int>(decl.dims.size())));
   std::vector<int64_t> shape;
@@ -100,34 +105,64 @@ Result<std::map<std::string, std::string>> namedFiles(const std::vector<std::str
   return out;
 }
 
+/// Stores what was read of an input in its format; sizes that are not known yet are its own.
+Result<> keepInput(const TensorDecl& decl, const Entries& entries, SparseProgram& out) {
+  if (entries.shape.size() != decl.dims.size()) {
+    out.inputs[decl.name].shape = entries.shape;  // bindSizes says what is wrong
+    return bindSizes(out.program, out.inputs);
+  }
+  Result<Tensor> tensor = pack(entries, decl.format.value_or(Format::dense(entries.rank())), decl.dtype);
+  if (!tensor) {
+    Diagnostic error = tensor.error();
+    error.location = decl.location;
+    error.message = fmt::format("{}: {}", decl.name, error.message);
+    return error;
+  }
+  for (size_t i = 0; i < decl.dims.size(); ++i)
+    if (sparse::Dim& dim = out.program.dims()[decl.dims[i].index]; dim.size < 0) dim.size = entries.shape[i];
+  out.inputs[decl.name] = std::move(*tensor);
+  return Unit{};
+}
+
+/// A .tns file reaches as far as its coordinates: its sizes are those of the program and of the other files, and where
+/// nobody knows a size the largest coordinate of all such files.
+Result<> keepOpenInputs(std::vector<std::pair<TensorDecl, Entries>> open, SparseProgram& out) {
+  std::map<size_t, int64_t> reach;
+  for (const auto& [decl, entries] : open)
+    for (size_t i = 0; i < decl.dims.size(); ++i)
+      reach[decl.dims[i].index] = std::max(reach[decl.dims[i].index], entries.shape[i]);
+  for (const auto& [index, size] : reach) {
+    sparse::Dim& dim = out.program.dims()[index];
+    if (dim.size < 0 && size == 0) return unknownSize(open[0].first.location, dim.name);
+    if (dim.size < 0) dim.size = size;
+  }
+  for (auto& [decl, entries] : open) {
+    for (size_t i = 0; i < decl.dims.size(); ++i)
+      entries.shape[i] = std::max(entries.shape[i], out.program.dim(decl.dims[i]).size);
+    TK_RETURN_IF_ERROR(keepInput(decl, entries, out));
+  }
+  return Unit{};
+}
+
 /// Inputs that have a file. Those in `own` need none: their values came with the program.
 Result<> readInputs(const SparseArguments& arguments, const std::set<std::string>& own, SparseProgram& out) {
   TK_TRY(const auto files, namedFiles(arguments.files, out.program));
+  std::vector<std::pair<TensorDecl, Entries>> open;
   for (const TensorDecl& decl : out.program.tensors()) {
     const auto named = files.find(decl.name);
     if (decl.role != Role::input || (named == files.end() && arguments.data.empty())) continue;
-    Result<Entries> entries =
-        named == files.end() ? readFromFolder(arguments.data, decl.name) : readTensor(named->second);
+    const std::string path = named == files.end() ? fileInFolder(arguments.data, decl.name) : named->second;
+    Result<Entries> entries = named == files.end() ? readFromFolder(arguments.data, decl.name, decl.dims.size())
+                                                   : readTensor(path, decl.dims.size());
     const bool optional = named == files.end() && (arguments.seed || own.contains(decl.name));
     if (!entries && optional && entries.error().message.starts_with("there is no tensor")) continue;
     if (!entries) return entries.error();
-    if (entries->shape.size() != decl.dims.size()) {
-      out.inputs[decl.name].shape = entries->shape;  // bindSizes says what is wrong
-      return bindSizes(out.program, out.inputs);
-    }
-    const Format format = decl.format.value_or(Format::dense(entries->rank()));
-    Result<Tensor> tensor = pack(*entries, format, decl.dtype);
-    if (!tensor) {
-      Diagnostic error = tensor.error();
-      error.location = decl.location;
-      error.message = fmt::format("{}: {}", decl.name, error.message);
-      return error;
-    }
-    for (size_t i = 0; i < decl.dims.size(); ++i)
-      if (sparse::Dim& dim = out.program.dims()[decl.dims[i].index]; dim.size < 0) dim.size = entries->shape[i];
-    out.inputs[decl.name] = std::move(*tensor);
+    if (path.ends_with(".tns"))
+      open.emplace_back(decl, std::move(*entries));
+    else
+      TK_RETURN_IF_ERROR(keepInput(decl, *entries, out));
   }
-  return Unit{};
+  return keepOpenInputs(std::move(open), out);
 }
 
 std::set<std::string> ownInputs(const ImportedProgram& imported) {
@@ -167,10 +202,7 @@ Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
     for (const TensorDecl& decl : out.program.tensors()) {
       if (decl.role != Role::input || out.inputs.contains(decl.name) || own.contains(decl.name)) continue;
       for (const DimId dim : decl.dims)
-        if (out.program.dim(dim).size < 0)
-          return Diagnostic{"T0933", decl.location,
-                            fmt::format("the size of dimension {} is not known", out.program.dim(dim).name),
-                            fmt::format("give it with --dims {}=64", out.program.dim(dim).name)};
+        if (out.program.dim(dim).size < 0) return unknownSize(decl.location, out.program.dim(dim).name);
       out.inputs[decl.name] = randomInput(out.program, decl, arguments.density, random);
     }
   TK_RETURN_IF_ERROR(completeInputs(imported, out.program, out.inputs));

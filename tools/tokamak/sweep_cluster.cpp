@@ -45,13 +45,23 @@ std::map<std::string, Known> byKey(const std::vector<Searched>& found) {
 
 }  // namespace
 
+/// Starts the module, or says that this Python has none.
+constexpr const char* kDriver = R"(import sys
+try:
+    from tokamak.sweep import main
+except ImportError as error:
+    print(f"error T0993: {sys.executable} cannot drive a cluster: {error}", file=sys.stderr)
+    print("  hint: name a Python that has tokamak and distributed in TOKAMAK_PYTHON", file=sys.stderr)
+    sys.exit(2)
+sys.exit(main(sys.argv[1:])))";
+
 Result<Outcome> runOnCluster(const SweepOptions&) {
   std::error_code error;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   setenv("TOKAMAK", self.c_str(), 0);
   const char* chosen = std::getenv("TOKAMAK_PYTHON");
   const std::string python = chosen ? chosen : "python3";
-  std::vector<std::string> words = {python, "-m", "tokamak.sweep"};
+  std::vector<std::string> words = {python, "-c", kDriver};
   const std::vector<std::string> given = ownArguments();
   words.insert(words.end(), given.begin(), given.end());
   std::vector<char*> raw;

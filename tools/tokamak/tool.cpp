@@ -61,9 +61,16 @@ Diagnostic complaint(const CLI::App& app, const CLI::ParseError& error) {
   return {"T0801", {}, fmt::format("{} has no option {}", name, word), suggest(word, names, help)};
 }
 
-/// Help and version requests are printed and are no complaint.
+/// Help and version requests are printed and are no complaint; who names no command is shown which there are.
 int parseFailure(const CLI::App& app, const CLI::ParseError& error, bool json) {
   if (error.get_exit_code() == 0) return app.exit(error);
+  const auto [command, name] = innermost(app);
+  if (command->get_require_subcommand_min() > 0 && command->get_subcommands().empty() &&
+      command->remaining_size() == 0) {
+    const size_t own = name.rfind(' ');
+    say(command->help(own == std::string::npos ? "" : name.substr(0, own)));
+    return static_cast<int>(Outcome::badInput);
+  }
   report(complaint(app, error), json);
   return static_cast<int>(Outcome::badInput);
 }

@@ -15,21 +15,26 @@ struct Wait {
   size_t on = 0;  // the node that could help
   StreamId stream;
   bool isFull = false;  // room in it; else a token
+  size_t port = 0;      // an output's where it is full, else an input's
+  uint64_t token = 0;   // the position in the stream of the one that cannot be put, or has not come
 };
 
 std::optional<Wait> waitOf(Network<Hw>& network, const std::vector<Links>& links, size_t n) {
   const HwNode::Site& site = network.nodes()[n]->site();
   const Node& node = network.graph().node(site.id);
   for (size_t i = 0; i < site.inputs.size(); ++i)
-    if (site.inputs[i]->size() == 0) return Wait{links[n].producers[i], node.inputs[i], false};
+    if (site.inputs[i]->size() == 0)
+      return Wait{links[n].producers[i], node.inputs[i], false, i, site.inputs[i]->put()};
   size_t reader = 0;
   for (size_t i = 0; i < site.outputs.size(); ++i) {
     if (!node.outputs[i]) continue;
-    if (site.outputs[i]->room() < 2) return Wait{links[n].consumers[reader], node.outputs[i], true};
+    if (site.outputs[i]->room() < 2)
+      return Wait{links[n].consumers[reader], node.outputs[i], true, i, site.outputs[i]->put()};
     ++reader;
   }
   for (size_t i = 0; i < site.inputs.size(); ++i)  // it wants to see the token behind the head
-    if (site.inputs[i]->size() == 1) return Wait{links[n].producers[i], node.inputs[i], false};
+    if (site.inputs[i]->size() == 1)
+      return Wait{links[n].producers[i], node.inputs[i], false, i, site.inputs[i]->put()};
   return std::nullopt;
 }
 
@@ -68,8 +73,9 @@ Diagnostic explainDeadlock(Network<Hw>& network, const std::vector<Links>& links
     const auto wait = waitOf(network, links, n);
     if (!wait) break;
     const std::string& name = network.graph().stream(wait->stream).name;
-    text += fmt::format("\n  {} waits for {} %{} ({})", describe(network.graph(), network.nodes()[n]->site().id),
-                        wait->isFull ? "room in" : "a token of", name,
+    text += fmt::format("\n  {}: {} {}, token {}: waits for {} %{} ({})",
+                        describe(network.graph(), network.nodes()[n]->site().id), wait->isFull ? "output" : "input",
+                        wait->port, wait->token, wait->isFull ? "room in" : "a token of", name,
                         fmt::format("{} {}", wait->isFull ? "taken by" : "put by",
                                     describe(network.graph(), network.nodes()[wait->on]->site().id)));
     if (wait->isFull) full.push_back("%" + name);

@@ -140,12 +140,12 @@ Result<> writeSamTensor(const std::string& folder, const std::string& tensor, co
   return writeNumbers(samFile(folder, tensor, "vals"), value.values);
 }
 
-Result<Entries> readTensor(const std::string& path) {
+Result<Entries> readTensor(const std::string& path, size_t rank) {
   const std::string ending = fs::path(path).extension();
   if (ending == ".npy") return fromNpy(path);
   TK_TRY(const std::string bytes, readWholeFile(path));
   if (ending == ".mtx") return parseMatrixMarket(bytes, path);
-  if (ending == ".tns") return parseTns(bytes, path);
+  if (ending == ".tns") return parseTns(bytes, path, std::vector<int64_t>(rank, 0));
   if (ending == ".npz") return parseNpz(bytes, path);
   return Diagnostic{
       "T0904", {path, 0, 0}, fmt::format("files ending in '{}' are not read", ending), "give .mtx, .tns, .npz or .npy"};
@@ -170,14 +170,19 @@ Result<> writeTensor(const std::string& path, const Tensor& tensor) {
                     "use .npy or .tns; .mtx and .npz are for matrices"};
 }
 
-Result<Entries> readFromFolder(const std::string& folder, const std::string& name) {
+std::string fileInFolder(const std::string& folder, const std::string& name) {
+  for (const std::string_view ending : {".mtx", ".tns", ".npz", ".npy"})
+    if (std::string path = fmt::format("{}/{}{}", folder, name, ending); exists(path)) return path;
+  return {};
+}
+
+Result<Entries> readFromFolder(const std::string& folder, const std::string& name, size_t rank) {
   if (std::error_code error; !fs::is_directory(folder, error))
     return Diagnostic{"T0904",
                       {folder, 0, 0},
                       fmt::format("the folder cannot be read: {}", error ? error.message() : "it is not a folder"),
                       "check the path; single files are given with --input NAME=FILE"};
-  for (const std::string_view ending : {".mtx", ".tns", ".npz", ".npy"})
-    if (const std::string path = fmt::format("{}/{}{}", folder, name, ending); exists(path)) return readTensor(path);
+  if (const std::string path = fileInFolder(folder, name); !path.empty()) return readTensor(path, rank);
   if (exists(samFile(folder, name, "vals"))) {
     TK_TRY(const Tensor tensor, readSamTensor(folder, name));
     return unpack(tensor);

@@ -29,11 +29,14 @@ std::string formatNpz(const Entries& entries);  // as csr; requires a matrix
 Result<Tensor> readSamTensor(const std::string& folder, const std::string& tensor);
 Result<> writeSamTensor(const std::string& folder, const std::string& tensor, const Tensor& value);
 
-/// A file by its ending: .mtx, .tns, .npz, .npy.
-Result<Entries> readTensor(const std::string& path);
+/// A file by its ending: .mtx, .tns, .npz, .npy. A .tns says neither its rank nor its sizes: `rank` is that of one
+/// without entries, and its sizes are those that its coordinates reach.
+Result<Entries> readTensor(const std::string& path, size_t rank = 0);
 Result<> writeTensor(const std::string& path, const Tensor& tensor);
 /// `name`.mtx, .tns, .npz or .npy in a folder, or a tensor of a SAM folder. T0904 where there is none, or no folder.
-Result<Entries> readFromFolder(const std::string& folder, const std::string& name);
+Result<Entries> readFromFolder(const std::string& folder, const std::string& name, size_t rank = 0);
+/// The file that `readFromFolder` would read; empty where it is a SAM tensor or none.
+std::string fileInFolder(const std::string& folder, const std::string& name);
 
 Result<std::string> readWholeFile(const std::string& path);
 Result<> writeWholeFile(const std::string& path, std::string_view bytes);

@@ -82,6 +82,9 @@ class ScheduleParser {
   Result<> fuse(Schedule& out, const Token& word) {
     RegionSchedule region;
     region.location = cursor_.place(word);
+    const bool whole = cursor_.at("auto") || cursor_.at("all");
+    if (out.fuse != Schedule::Fuse::listed || (whole && !out.regions.empty()))
+      return cursor_.fail("T0974", word, "fuse all and fuse auto leave nothing for another fuse", "say one of them");
     if (cursor_.take("auto")) {
       out.fuse = Schedule::Fuse::automatic;
       return Unit{};
@@ -98,9 +101,19 @@ class ScheduleParser {
     return Unit{};
   }
 
+  /// A variable or tensor about which one thing is said.
+  template <class Said>
+  Result<> once(const Said& said, const Token& name, const std::string& code, std::string_view what) {
+    if (std::none_of(said.begin(), said.end(), [&](const auto& one) { return one.first == name.text; })) return Unit{};
+    return cursor_.fail(code, name, fmt::format("{} has two {}", name.text, what), "say one of them");
+  }
+
   Result<> details(RegionSchedule& region) {
     while (!cursor_.take("}")) {
+      const Token word = cursor_.peek();
       if (cursor_.take("order")) {
+        if (!region.order.empty())
+          return cursor_.fail("T0970", word, "the region has two orders", "name all variables in one");
         do {
           TK_TRY(const Token var, cursor_.word("an index variable", "write order i, k, j"));
           region.order.emplace_back(var.text);
@@ -111,25 +124,27 @@ class ScheduleParser {
           TK_TRY(const int64_t lanes, cursor_.integer(1, "say how many lanes: parallel i 4"));
           if (lanes > 1024)
             return cursor_.fail("T0972", var, fmt::format("{} lanes are more than 1024", lanes), "use fewer");
+          TK_RETURN_IF_ERROR(once(region.parallel, var, "T0972", "numbers of lanes"));
           region.parallel.emplace_back(var.text, static_cast<int>(lanes));
         } while (cursor_.take(","));
       } else if (cursor_.take("block")) {
         do {
           TK_TRY(const Token var, cursor_.word("an index variable", "write block i 16"));
           TK_TRY(const int64_t size, cursor_.integer(1, "say how large a block is: block i 16"));
+          TK_RETURN_IF_ERROR(once(region.blocks, var, "T0977", "block sizes"));
           region.blocks.emplace_back(var.text, size);
         } while (cursor_.take(","));
       } else if (cursor_.take("iterate")) {
         TK_RETURN_IF_ERROR(tensors(region.iterate));
-      } else if (const Token word = cursor_.peek(); cursor_.take("locate")) {
+      } else if (cursor_.take("locate")) {
         TK_RETURN_IF_ERROR(tensors(region.locate));
-        for (const std::string& name : region.locate)
-          if (std::find(region.iterate.begin(), region.iterate.end(), name) != region.iterate.end())
-            return cursor_.fail("T0974", word, fmt::format("{} is iterated and located", name), "say one of the two");
       } else {
         return cursor_.expected("order, parallel, block, iterate, locate or '}'",
                                 "write order i, k  parallel i 4  block k 16  iterate X  locate Z");
       }
+      for (const std::string& name : region.locate)
+        if (std::find(region.iterate.begin(), region.iterate.end(), name) != region.iterate.end())
+          return cursor_.fail("T0974", word, fmt::format("{} is iterated and located", name), "say one of the two");
     }
     return Unit{};
   }
@@ -138,6 +153,7 @@ class ScheduleParser {
     TK_TRY(const Token name, tensor());
     const TensorDecl& decl = program_.tensor(program_.findTensor(name.text));
     TK_TRY(Format format, parseFormat(cursor_, static_cast<int>(decl.dims.size())));
+    TK_RETURN_IF_ERROR(once(out.formats, name, "T0974", "formats"));
     out.formats.emplace_back(name.text, std::move(format));
     return Unit{};
   }
@@ -153,6 +169,7 @@ class ScheduleParser {
     if (decl.role != Role::input || sizes.size() != decl.dims.size() || sizes.size() != 2)
       return cursor_.fail("T0974", name, fmt::format("{} cannot be stored in blocks so", name.text),
                           "block takes an input matrix and two sizes: block A 16, 16");
+    TK_RETURN_IF_ERROR(once(out.blocks, name, "T0974", "block sizes"));
     out.blocks.emplace_back(name.text, std::move(sizes));
     return Unit{};
   }

@@ -13,7 +13,9 @@ namespace {
 using Formats = std::map<std::pair<std::string, int>, LevelFormat>;
 
 /// The first block that uses references of a stream to reach into a tensor, past blocks that only pass them on.
-const Block* reachedBy(const Graph& graph, const Wiring& wiring, StreamId stream) {
+const Block* reachedBy(const Graph& graph, const Wiring& wiring, StreamId stream, std::vector<bool>& seen) {
+  if (seen[stream.index]) return nullptr;  // a cycle, which `verify` will name
+  seen[stream.index] = true;
   for (const Port& port : wiring.consumers[stream.index]) {
     const Node& node = graph.node(port.node);
     if (std::holds_alternative<Scan>(node.block) || std::holds_alternative<Array>(node.block)) return &node.block;
@@ -24,7 +26,7 @@ const Block* reachedBy(const Graph& graph, const Wiring& wiring, StreamId stream
       next = node.outputs;
     for (StreamId output : next) {
       if (!output) continue;
-      if (const Block* found = reachedBy(graph, wiring, output)) return found;
+      if (const Block* found = reachedBy(graph, wiring, output, seen)) return found;
     }
   }
   return nullptr;
@@ -44,7 +46,8 @@ Result<> findLocated(Graph& graph, Formats& formats) {
     Node& node = graph.node(NodeId(n));
     auto* locate = std::get_if<Locate>(&node.block);
     if (locate == nullptr) continue;
-    const Block* reached = node.outputs[0] ? reachedBy(graph, wiring, node.outputs[0]) : nullptr;
+    std::vector<bool> seen(graph.streams().size(), false);
+    const Block* reached = node.outputs[0] ? reachedBy(graph, wiring, node.outputs[0], seen) : nullptr;
     if (reached == nullptr)
       return Diagnostic{"T0951",
                         {},
@@ -63,31 +66,33 @@ Result<> findLocated(Graph& graph, Formats& formats) {
 /// The fork that a lane comes from, found against the streams: its rank.
 int rankAtFork(const Graph& graph, const Wiring& wiring, StreamId lane) {
   int joins = 0;
-  while (!wiring.producers[lane.index].empty()) {
+  for (size_t steps = 0; steps < graph.nodes().size() && !wiring.producers[lane.index].empty(); ++steps) {
     const Node& node = graph.node(wiring.producers[lane.index][0].node);
     if (std::holds_alternative<Join>(node.block)) ++joins;
     if (std::holds_alternative<Fork>(node.block) && joins-- == 0) return graph.stream(lane).rank;
-    if (node.inputs.empty() || !node.inputs[0]) break;
     const size_t along = std::holds_alternative<Repeat>(node.block) ? 1 : 0;
+    if (node.inputs.size() <= along || !node.inputs[along]) break;
     lane = node.inputs[along];
   }
   return graph.stream(lane).rank;
 }
 
+/// A tensor with a root and no level that anyone enters is a number; values without a root are a vector's.
 void declareInputs(Graph& graph, const Formats& formats) {
-  const auto declare = [&](const std::string& name) {
+  const auto declare = [&](const std::string& name, int least) {
     if (graph.tensor(name) != nullptr) return;
     Tensor tensor{name, {}, {}, false};
-    for (int level = 0; level < std::max(levelsScanned(formats, name), 1); ++level) {
+    for (int level = 0; level < std::max(levelsScanned(formats, name), least); ++level) {
       const auto found = formats.find({name, level});
       tensor.levels.push_back({found == formats.end() ? LevelFormat::dense : found->second, -1});
     }
     graph.addTensor(std::move(tensor));
   };
+  for (const Node& node : graph.nodes())
+    if (const auto* root = std::get_if<Root>(&node.block)) declare(root->tensor, 0);
   for (const Node& node : graph.nodes()) {
-    if (const auto* root = std::get_if<Root>(&node.block)) declare(root->tensor);
-    if (const auto* scan = std::get_if<Scan>(&node.block)) declare(scan->tensor);
-    if (const auto* array = std::get_if<Array>(&node.block)) declare(array->tensor);
+    if (const auto* scan = std::get_if<Scan>(&node.block)) declare(scan->tensor, 1);
+    if (const auto* array = std::get_if<Array>(&node.block)) declare(array->tensor, 1);
   }
 }
 

@@ -87,13 +87,14 @@ Result<TensorStorage> readTensor(const Graph& graph, const Tensor& tensor, const
     }
     storage.levels.push_back(std::move(level));
   }
-  for (const Node& node : graph.nodes()) {
+  const bool valued = std::ranges::any_of(graph.nodes(), [&](const Node& node) {
     const auto* array = std::get_if<Array>(&node.block);
-    if (array == nullptr || array->tensor != tensor.name || !storage.values.empty()) continue;
-    TK_TRY(storage.values, numbers<double>(partOf(folder, tensor.name, "vals")));
-  }
-  // Of a tensor that is read along the walk of another, the file tells no levels: it is a row of values.
-  if (tensor.block.empty() && !isWalked(graph, tensor.name) && storage.levels.size() == 1 && !storage.values.empty())
+    return array && array->tensor == tensor.name;
+  });
+  if (valued) { TK_TRY(storage.values, numbers<double>(partOf(folder, tensor.name, "vals"))); }
+  // Of a tensor that is read along the walk of another, the file tells no levels: it is a row of values, if only of
+  // none.
+  if (tensor.block.empty() && !isWalked(graph, tensor.name) && storage.levels.size() == 1 && valued)
     storage.levels[0].size = static_cast<int64_t>(storage.values.size());
   return storage;
 }

@@ -226,7 +226,11 @@ class Reader {
 Result<Graph> readSam(std::string_view bytes, std::string_view file) {
   Reader reader(file);
   TK_TRY(Graph graph, reader.run(bytes));
-  TK_RETURN_IF_ERROR(completeSam(graph, reader.formats_));
+  if (const Result<> complete = completeSam(graph, reader.formats_); !complete) {
+    Diagnostic error = complete.error();  // it names the node; the file is all the place that there is
+    error.location.file = file;
+    return error;
+  }
   return graph;
 }
 

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <set>
 
 #include "sparse/stream/builder.h"
 #include "sparse/stream/run/run.h"
@@ -97,6 +99,76 @@ TEST(Sam, WhatComalLacksIsRefused) {
   EXPECT_EQ(refused("gelu %v1").error().hint, "write gelu_tanh, which can be made of sigmoid");
   EXPECT_EQ(refused("pow %v1, 2.5").error().code, "T0951");
   EXPECT_EQ(refused("lt %v1, inf").error().code, "T0951");
+}
+
+/// What a graph with such a line between the values %v1 and the output's %v2 is refused with.
+Diagnostic refusal(const std::string& tensor, const std::string& lines) {
+  const auto bytes = writeSam(
+      graphOf("stream @g {\n  tensor @B" + tensor + "\n  output @x[?] compressed\n  %r1 = root @B\n" + lines + "}\n"));
+  EXPECT_FALSE(bytes) << lines;
+  return bytes ? Diagnostic{} : bytes.error();
+}
+
+TEST(Sam, EveryRefusalNamesTheNodeAndARemedy) {
+  const auto alu = [](const std::string& op) {
+    return refusal("[?] dense", "  %c1, %r2 = scan @B 0 %r1\n  %v1 = array @B %r2\n  %v2 = alu " + op +
+                                    "\n  write_level @x 0 %c1\n  write_values @x %v2\n");
+  };
+  const auto fold = [](const std::string& op) {
+    return refusal("[?, ?] dense, compressed",
+                   "  %c1, %r2 = scan @B 0 %r1\n  _, %r3 = scan @B 1 %r2\n  %v1 = array @B %r3\n  %v2 = reduce " + op +
+                       " %v1\n  write_level @x 0 %c1\n  write_values @x %v2\n");
+  };
+  const auto accumulator = [](const std::string& op) {
+    return refusal("[?, ?] dense, compressed",
+                   "  %c1, %r2 = scan @B 0 %r1\n  %c2, %r3 = scan @B 1 %r2\n  %v1 = array @B %r3\n  %c3, %v2 = spacc " +
+                       op + " 1 %c1, %c2, %v1\n  write_level @x 0 %c3\n  write_values @x %v2\n");
+  };
+  const std::pair<Diagnostic, std::string> cases[] = {
+      {alu("log %v1"), "node 3 (alu log)"},        {alu("erf %v1"), "node 3 (alu erf)"},
+      {alu("gelu %v1"), "node 3 (alu gelu)"},      {alu("pow %v1, 2.5"), "node 3 (alu pow"},
+      {fold("mul"), "node 4 (reduce mul)"},        {accumulator("max"), "node 4 (spacc max 1)"},
+      {accumulator("min"), "node 4 (spacc min 1)"}};
+  for (const auto& [error, node] : cases) {
+    EXPECT_EQ(error.code, "T0951");
+    EXPECT_EQ(error.message.rfind(node, 0), 0u) << error.str();
+    EXPECT_FALSE(error.hint.empty()) << error.str();
+  }
+}
+
+/// Every port of a graph in turn, loose or at another stream: the node that is at fault is named, and the file.
+TEST(Sam, WrongWiringNamesFileNodeAndPort) {
+  const std::string bytes = *writeSam(graphOf(kSpmm)), id("\x0a\x02\x08", 3);
+  std::set<std::string> codes;
+  size_t ports = 0;
+  for (size_t at = bytes.find(id); at != std::string::npos; at = bytes.find(id, at + 1), ++ports)
+    for (char other = 0; other < 12; ++other) {
+      if (other == bytes[at + 3]) continue;
+      std::string damaged = bytes;
+      damaged[at + 3] = other;
+      const auto graph = readSam(damaged, "wired.bin");
+      ASSERT_FALSE(graph) << "port " << ports << " at stream " << int(other);
+      codes.insert(graph.error().code);
+      EXPECT_EQ(graph.error().location.file, "wired.bin");
+      EXPECT_TRUE(std::regex_search(graph.error().message,
+                                    std::regex("^(node|operator) \\d+ \\(.*\\): .*(put|locate|reference)")))
+          << graph.error().str();
+      EXPECT_FALSE(graph.error().hint.empty());
+    }
+  EXPECT_GT(ports, 30u);
+  EXPECT_TRUE(codes.contains("T0942") && codes.contains("T0944")) << "loose or doubly driven, and of another rank";
+}
+
+TEST(Sam, NumbersComeBackAsNumbers) {
+  const Graph graph = graphOf(
+      "stream @g {\n  tensor @B[?] dense\n  tensor @a[] \n  output @x[?] compressed\n  %r1 = root @B\n"
+      "  %c1, %r2 = scan @B 0 %r1\n  %r3, %r4 = broadcast %r2\n  %v1 = array @B %r3\n  %r5 = root @a\n"
+      "  %r6 = repeat %r5, %r4\n  %v2 = array @a %r6\n  %v3 = alu mul %v1, %v2\n  write_level @x 0 %c1\n"
+      "  write_values @x %v3\n}\n");
+  const auto back = readSam(*writeSam(graph));
+  ASSERT_TRUE(back) << back.error().str();
+  EXPECT_TRUE(back->tensor("a")->levels.empty());
+  EXPECT_EQ(back->tensor("B")->levels.size(), 1u);
 }
 
 /// Operations that the format lacks are said in those it has: the values are the same.
@@ -198,6 +270,22 @@ TEST_F(SamData, ComesBackEqualAndFaultsAreLocated) {
   ASSERT_TRUE(result) << result.error().str();
   EXPECT_EQ(result->outputs.at("x").values, (std::vector<double>{0.1 - 2.5e-7, 3}));
 
+  // Values without levels of their own, read along the walk of another tensor; here there are none.
+  const Graph along = graphOf(
+      "stream @g {\n  tensor @B[?, ?] dense, compressed\n  tensor @C[?] dense\n  output @x[?] compressed\n  %r1 = root "
+      "@B\n"
+      "  %c1, %r2 = scan @B 0 %r1\n  _, %r3 = scan @B 1 %r2\n  %v1 = array @C %r3\n"
+      "  %v2 = reduce add %v1\n  write_level @x 0 %c1\n  write_values @x %v2\n}\n");
+  tensor.levels[1] = {LevelFormat::compressed, 5, {0, 0, 0}, {}};
+  tensor.values.clear();
+  for (const char* name : {"B", "C"}) ASSERT_TRUE(writeSamData(name, tensor, folder_));
+  const auto none = run(along, viewsOf(*readSamData(along, folder_)));
+  ASSERT_TRUE(none) << none.error().str();
+  EXPECT_EQ(none->outputs.at("x").values, (std::vector<double>{0, 0}));
+
+  tensor.levels[1] = {LevelFormat::compressed, 5, {0, 2, 3}, {1, 4, 0}};
+  tensor.values = {0.1, -2.5e-7, 3};
+  ASSERT_TRUE(writeSamData("B", tensor, folder_));
   put("tensor_B_mode_1_crd", "1\nx\n0\n");
   EXPECT_NE(readSamData(graph, folder_).error().str().find("tensor_B_mode_1_crd:2:1: error T0953"), std::string::npos);
   put("tensor_B_mode_1_crd", "1\n5\n0\n");
