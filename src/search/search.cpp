@@ -18,7 +18,7 @@ class Search {
       : space_(space), data_(data), options_(options), results_(results) {
     out_.measured.resize(space.choices().size());
     const auto count = static_cast<double>(space.choices().size());
-    allowed_ = options.exhaustive ? space.choices().size() : static_cast<size_t>(std::ceil(count * options.share));
+    allowed_ = options.exhaustive ? space.choices().size() : static_cast<size_t>(count * options.share + 1e-9);
   }
 
   Result<Outcome> run() {
@@ -66,7 +66,7 @@ class Search {
       for (const size_t c : plan->choices)
         if (!out_.measured[c]) missing.push_back(c);
       if (missing.empty()) break;
-      // The first plan is simulated whatever it takes: there must be one.
+      // The first plan is simulated whatever its share: what is shown has been run.
       if (out_.simulated > 0 && out_.simulated + missing.size() > allowed_) break;
       TK_RETURN_IF_ERROR(simulate(missing));
     }

@@ -8,7 +8,7 @@ namespace tokamak::search {
 struct SearchOptions {
   sim::Options simulation;
   double margin = 0.15;     // by how much estimates may be too high before something good is missed
-  double share = 0.1;       // of the choices that may be simulated
+  double share = 0.1;       // of the choices, at most to be simulated; one plan is whatever its share
   bool exhaustive = false;  // simulate all
   bool front = true;        // also look for the best plans of smaller area
   bool deferred = false;    // simulate nothing: what is missing is listed, for others to simulate
