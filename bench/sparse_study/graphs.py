@@ -119,6 +119,22 @@ def prepare(graph: Graph, source: Path | None, folder: Path) -> bool:
     return real
 
 
+def sample_rows(source: Path, folder: Path, rows: int) -> Path:
+    """A copy of a graph's folder with S, some rows of A and nothing else, and r, which of them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ["A.npz", "X.npz"]:
+        if (source / name).exists():
+            (folder / name).write_bytes((source / name).read_bytes())
+    with np.load(source / "A.npz") as stored:
+        indptr, indices, values, shape = (stored[key] for key in ["indptr", "indices", "data", "shape"])
+    kept = np.zeros(len(indptr) - 1, dtype=bool)
+    kept[np.random.default_rng(rows).choice(len(kept), rows, replace=False)] = True
+    i = np.repeat(np.arange(len(kept)), np.diff(indptr))
+    save_csr(folder / "S.npz", i[kept[i]], indices[kept[i]], values[kept[i]], tuple(shape))
+    np.save(folder / "r.npy", kept.astype(float))
+    return folder
+
+
 def bigbird_mask(tokens: int, block: int, random_blocks: int, folder: Path) -> float:
     """Which tokens attend to which: a window of three blocks, the first block globally, and a few at random."""
     folder.mkdir(parents=True, exist_ok=True)
