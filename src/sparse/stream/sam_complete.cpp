@@ -51,7 +51,7 @@ Result<> findLocated(Graph& graph, Formats& formats) {
     if (reached == nullptr)
       return Diagnostic{"T0951",
                         {},
-                        fmt::format("operator {} (locate): nothing uses what it finds", n),
+                        fmt::format("node {} (locate): output 0 finds what nothing uses", n),
                         "drop the operator, or connect its first result"};
     if (const auto* scan = std::get_if<Scan>(reached))
       *locate = {scan->tensor, scan->level - 1};
