@@ -144,7 +144,8 @@ TEST(HwProfile, DeadlocksNameTheStreamAndTheNodes) {
   ASSERT_FALSE(locked);
   EXPECT_EQ(locked.error().code, "T0981");
   const std::string text = locked.error().str();
-  EXPECT_NE(text.find("output 1, token 16: waits for room in %v2 (taken by node 7 (alu sub))"), std::string::npos) << text;
+  EXPECT_NE(text.find("output 1, token 16: waits for room in %v2 (taken by node 7 (alu sub))"), std::string::npos)
+      << text;
   EXPECT_NE(text.find("node 5 (reduce add): input 0, token 16: waits for a token of %v1"), std::string::npos) << text;
 
   Options deeper = machineWith(16);
