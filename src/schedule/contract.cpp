@@ -36,9 +36,8 @@ Contract::Plan Contract::plan(const Graph& graph, const Region& region, const Di
   const int64_t rows = plan.rows = *rowsOfMatrix(graph, region.contraction);
   const auto columns = b[b.size() - 2].constant();
   // Each line of the matrix costs a load of every row, and a conversion where they are halves: some lines share them,
-  // as many as there are registers for.
-  const bool dear = rows * (isHalf(node.type.dtype) ? 2 : 1) > 1;
-  for (int64_t some = 4; dear && columns && some > plan.columns; some /= 2)
+  // as many as there are registers for. On small pages several lines also have several page walks under way.
+  for (int64_t some = 4; columns && some > plan.columns; some /= 2)
     if (*columns % some == 0 && rows * some <= 16) plan.columns = some;
   return plan;
 }
