@@ -2,11 +2,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(tokamak_folders support graph passes fusion kernel schedule codegen_llvm library runtime sparse sim search
+set(tokamak_folders support graph passes fusion kernel schedule codegen_host library runtime sparse sim search
     driver)
 list(TRANSFORM tokamak_folders PREPEND tokamak_ OUTPUT_VARIABLE folder_targets)
 
-# libtokamak: one shared library of all folders. What they need (LLVM, SQLite, {fmt}) stays its own business: a program
+# libtokamak: one shared library of all folders. What they need (SQLite, {fmt}) stays its own business: a program
 # that links it needs none of their headers. The objects are named so that all are in, whoever calls them; linking the
 # folders as well brings what they link.
 add_library(libtokamak SHARED)
@@ -91,8 +91,10 @@ foreach(folder support graph fusion kernel schedule library runtime sparse drive
 endforeach()
 install(FILES src/codegen/cuda/compile.h src/codegen/cuda/emit.h src/codegen/cuda/nvrtc.h COMPONENT library
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal/codegen/cuda)
-install(FILES src/codegen/llvm/host_target.h COMPONENT library
+install(FILES src/codegen/llvm/compile.h src/codegen/llvm/host_target.h src/codegen/llvm/load.h COMPONENT library
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal/codegen/llvm)
+install(FILES src/codegen/host/back_end.h COMPONENT library
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tokamak/internal/codegen/host)
 install(EXPORT tokamak NAMESPACE tokamak:: FILE tokamakTargets.cmake DESTINATION ${package_dir} COMPONENT library)
 configure_package_config_file(cmake/tokamakConfig.cmake.in tokamakConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(tokamakConfigVersion.cmake COMPATIBILITY SameMinorVersion)

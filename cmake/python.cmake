@@ -27,4 +27,4 @@ add_custom_command(
   COMMAND ${CMAKE_COMMAND} -E create_symlink ${PROJECT_SOURCE_DIR}/bench/fusionbench ${python_build}/fusionbench
   VERBATIM)
 # The wheel's component alone: `make install` neither builds it nor has a place for it.
-install(TARGETS tokamak_python LIBRARY DESTINATION tokamak COMPONENT python EXCLUDE_FROM_ALL)
+install(TARGETS tokamak_python tokamak_llvm LIBRARY DESTINATION tokamak COMPONENT python EXCLUDE_FROM_ALL)

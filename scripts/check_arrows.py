@@ -19,6 +19,8 @@ ARROWS: dict[str, list[str]] = {
     "kernel": ["support"],
     "schedule": ["fusion", "kernel"],
     "codegen/llvm": ["kernel"],
+    "codegen/llvm/component": ["codegen/host"],
+    "codegen/host": ["codegen/llvm"],
     "codegen/cuda": ["kernel"],
     "library": ["support"],
     "runtime": ["support"],
@@ -27,7 +29,7 @@ ARROWS: dict[str, list[str]] = {
     "sparse/mlir": ["sparse"],
     "sim": ["sparse/stream"],
     "search": ["sparse", "sim"],
-    "driver": ["passes", "schedule", "codegen/llvm", "codegen/cuda", "library", "runtime", "sparse", "sim"],
+    "driver": ["passes", "schedule", "codegen/host", "codegen/cuda", "library", "runtime", "sparse", "sim"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)

@@ -12,7 +12,7 @@ scripts/build.sh bundle gpu_test tokamak
 name=tokamak-gpu
 folder=build/$name
 rm -rf "$folder" && mkdir -p "$folder/lib"
-for program in gpu_test tokamak; do
+for program in gpu_test tokamak libtokamak_llvm.so; do
   strip -o "$folder/$program" "build/bundle/bin/$program"
 done
 cp -r examples "$folder/"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "codegen/llvm/compile.h"
-#include "codegen/llvm/load.h"
 #include "driver/in_parallel.h"
 #include "driver/program_writer.h"
 #include "driver/shape_checks.h"
@@ -18,17 +16,18 @@ using LoadedKernels = std::vector<std::shared_ptr<const codegen::LoadedKernel>>;
 /// Object code from the cache or the compiler, loaded.
 Result<std::shared_ptr<const codegen::LoadedKernel>> loadKernel(const kernel::Kernel& kernel, const Engine& engine,
                                                                 bool useCache) {
-  const std::string text = kernel::print(kernel), symbol = codegen::symbolName(kernel);
-  const std::string context = engine.target.key() + codegen::compilerVersion();
+  TK_TRY(const codegen::BackEnd* backEnd, engine.backEnd);
+  const std::string text = kernel::print(kernel), symbol = backEnd->symbolName(kernel);
+  const std::string context = engine.target.key() + backEnd->compilerVersion();
   const uint64_t low = hashBytes(text, hashBytes(context)),
                  high = hashBytes(context, hashBytes(text, 0x5851f42d4c957f2dull));
   const std::string key = fmt::format("{:016x}{:016x}", low, high);
   if (useCache)
     if (auto object = engine.cache->get(key))
-      if (auto loaded = codegen::loadObject(*object, symbol)) return std::move(*loaded);
-  TK_TRY(std::vector<char> object, codegen::compileObject(kernel, engine.target));
+      if (auto loaded = backEnd->loadObject(*object, symbol)) return std::move(*loaded);
+  TK_TRY(std::vector<char> object, backEnd->compileObject(kernel, engine.target));
   if (useCache) engine.cache->put(key, {object.data(), object.size()}, kernel.name);
-  return codegen::loadObject(object, symbol);
+  return backEnd->loadObject(object, symbol);
 }
 
 /// All kernels, on as many threads as there are cores; the first failure is returned.

@@ -32,7 +32,8 @@ static std::string failuresFolder(const EngineOptions& options) {
   return (temporary.empty() ? "/tmp" : temporary) + "/tokamak-failed";
 }
 
-Engine::Engine(const EngineOptions& options) {
+Engine::Engine(const EngineOptions& options)
+    : backEnd(codegen::openBackEnd(options.llvmPath.empty() ? fromEnvironment("TOKAMAK_LLVM") : options.llvmPath)) {
   int64_t limit = options.poolLimitBytes;
   if (auto text = fromEnvironment("TOKAMAK_POOL_LIMIT"); limit < 0 && !text.empty())
     limit = std::strtoll(text.c_str(), nullptr, 10);
@@ -54,7 +55,7 @@ Engine::Engine(const EngineOptions& options) {
   if (cudaOptions.folders.empty()) cudaOptions.folders = cudaFolders(fromEnvironment("VIRTUAL_ENV"), toolkitHomes());
   if (cudaOptions.failuresFolder.empty()) cudaOptions.failuresFolder = failuresFolder(options);
   cuda = std::make_shared<const CudaEngine>(std::move(cudaOptions), cache);
-  target = codegen::HostTarget::detectUpTo(options.vectorBytes);
+  if (backEnd) target = (*backEnd)->detectUpTo(options.vectorBytes);
 }
 
 }  // namespace tokamak

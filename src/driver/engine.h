@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "codegen/llvm/host_target.h"
+#include "codegen/host/back_end.h"
 #include "driver/cuda_engine.h"
 #include "library/library.h"
 #include "runtime/kernel_cache.h"
@@ -18,6 +18,7 @@ struct EngineOptions {
   bool diskCache = true;
   std::string cacheFolder;  // empty: $TOKAMAK_CACHE_DIR, else $XDG_CACHE_HOME/tokamak, else ~/.cache/tokamak
   std::string oneDnnPath;   // empty: $TOKAMAK_ONEDNN, else the usual places
+  std::string llvmPath;     // of the component that generates code; empty: $TOKAMAK_LLVM, else beside this program
   int vectorBytes = 64;     // widest registers to use
   CudaOptions cuda;         // empty paths: $TOKAMAK_LIBCUDA, $TOKAMAK_NVRTC, $TOKAMAK_CUBLASLT, else the usual places
   std::function<void(std::string_view)> warn;  // told of a damaged cache and the like; default: standard error
@@ -33,6 +34,7 @@ struct Engine {
   std::shared_ptr<runtime::KernelCache> cache;
   std::shared_ptr<const library::Library> library;
   std::shared_ptr<const CudaEngine> cuda;
+  Result<const codegen::BackEnd*> backEnd;  // for the host; where it is missing, compiling for the host says so
   codegen::HostTarget target;
 };
 

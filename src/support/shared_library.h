@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace tokamak {
 
@@ -29,5 +30,10 @@ class SharedLibrary {
   void* handle_;
   std::string path_;
 };
+
+/// Where a component of this name may lie: beside the program or library that this code is part of, or in its lib
+/// folders, as a build, an installation, a wheel and a bundle have it; last its plain name, for the system's own
+/// search.
+std::vector<std::string> componentPlaces(const std::string& name);
 
 }  // namespace tokamak

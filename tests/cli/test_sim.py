@@ -81,6 +81,8 @@ class Simulator(Case):
         self.assertGreater(out["base_memory"], 0)
         allowed = 100e6 if SANITIZED else 20e6  # a sanitizer keeps shadows, and freed memory back
         self.assertLess(out["peak_memory"] - out["base_memory"] - out["tensor_memory"], allowed)
+        if not SANITIZED:  # all of the process: LLVM is not in it
+            self.assertLess(out["peak_memory"] - out["tensor_memory"], 64e6)
 
     def test_bad_input_is_refused(self) -> None:
         self.refused("T0801", "sim", self.GCN, *self.SIZES, "--profile", "fast")

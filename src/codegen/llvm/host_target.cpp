@@ -51,12 +51,6 @@ void narrow(Features& features, int bytes) {
 
 }  // namespace
 
-std::string HostTarget::key() const { return cpu + "/" + std::to_string(vectorBytes) + "/" + features; }
-
-bool HostTarget::hasFeature(const std::string& name) const {
-  return ("," + features + ",").find(",+" + name + ",") != std::string::npos;
-}
-
 HostTarget HostTarget::detect() { return detectUpTo(64); }
 
 HostTarget HostTarget::detectUpTo(int bytes) {

@@ -14,8 +14,10 @@ struct HostTarget {
   int vectorBytes = 16;  // widest register: 64 with AVX-512 (F, BW, DQ, VL), 32 with AVX2, else 16
 
   /// Names the target in cache keys: equal keys, equal object code.
-  std::string key() const;
-  bool hasFeature(const std::string& name) const;  // `avx512bw`
+  std::string key() const { return cpu + "/" + std::to_string(vectorBytes) + "/" + features; }
+  bool hasFeature(const std::string& name) const {  // `avx512bw`
+    return ("," + features + ",").find(",+" + name + ",") != std::string::npos;
+  }
 
   /// The machine this process runs on.
   static HostTarget detect();

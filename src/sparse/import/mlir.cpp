@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "support/shared_library.h"
 
@@ -14,27 +13,16 @@ namespace {
 using Reader = void(std::string_view text, const std::string& file, const MlirOptions& options,
                     Result<ImportedProgram>& out);
 
-constexpr const char* kComponent = "libtokamak_mlir.so";
-
-/// The component lies beside the program that asks for it, or in lib beside its folder.
-std::vector<std::string> candidates() {
-  std::vector<std::string> out;
-  if (const char* named = std::getenv("TOKAMAK_MLIR")) return {named};
-  std::error_code failed;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (!failed)
-    for (const char* folder : {"", "../lib", "../lib64", "../lib/tokamak"})
-      out.push_back((program.parent_path() / folder / kComponent).lexically_normal());
-  out.emplace_back(kComponent);
-  return out;
+std::vector<std::string> places() {
+  const char* named = std::getenv("TOKAMAK_MLIR");
+  return named ? std::vector<std::string>{named} : componentPlaces("libtokamak_mlir.so");
 }
 
 }  // namespace
 
 Result<ImportedProgram> readMlir(std::string_view text, const std::string& file, const MlirOptions& options) {
   std::string tried;
-  const std::vector<std::string> places = candidates();
-  const auto library = SharedLibrary::open(places, tried);
+  const auto library = SharedLibrary::open(places(), tried);
   Reader* read = nullptr;
   if (!library || !library->find("tokamakReadMlir", read))
     return Diagnostic{"T0850",
