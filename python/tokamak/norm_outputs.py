@@ -19,6 +19,7 @@ import torch
 
 aten = torch.ops.aten
 HALVES = (torch.float16, torch.bfloat16)
+CASTS = (torch.ops.prims.convert_element_type.default, aten._to_copy.default)
 
 
 def spell_out_norms(joint: torch.fx.GraphModule) -> None:
@@ -26,7 +27,7 @@ def spell_out_norms(joint: torch.fx.GraphModule) -> None:
     for target, spelled in SPELLED.items():
         for norm in joint.graph.find_nodes(op="call_function", target=target):
             outputs = {n.args[1]: n for n in norm.users}
-            if 0 not in outputs or not outputs[0].users or not all(map(is_pointwise, outputs[0].users)):
+            if 0 not in outputs or not outputs[0].users or not only_pointwise(outputs[0]):
                 continue
             with joint.graph.inserting_before(norm):
                 write = Writer(joint.graph)
@@ -37,6 +38,11 @@ def spell_out_norms(joint: torch.fx.GraphModule) -> None:
                     output.replace_all_uses_with(write.as_given(results[i], output))
                     joint.graph.erase_node(output)
             joint.graph.erase_node(norm)
+
+
+def only_pointwise(node: torch.fx.Node) -> bool:
+    """Whether nothing but pointwise work reads a node, or its cast."""
+    return all(is_pointwise(n) and (n.target not in CASTS or only_pointwise(n)) for n in node.users)
 
 
 def is_pointwise(node: torch.fx.Node) -> bool:

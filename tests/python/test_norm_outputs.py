@@ -71,6 +71,17 @@ def test_an_output_that_a_product_reads_is_saved_as_it_lies():
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-3)
 
 
+def test_an_output_that_a_product_reads_by_a_cast_is_saved_too():
+    def norm_linear(x, w, b, m):
+        with torch.autocast("cpu", torch.bfloat16):
+            return F.layer_norm(x, x.shape[-1:], w, b) @ m
+
+    torch.manual_seed(3)
+    arguments = [torch.randn(s, requires_grad=True) for s in ((40, 48), (48,), (48,), (48, 16))]
+    saved, _ = saved_and_gradients(norm_linear, arguments)
+    assert saved == 2
+
+
 def test_sizes_may_change():
     function = torch.compile(norm_gelu, backend="tokamak", dynamic=True)
     for rows in (3, 8, 17):

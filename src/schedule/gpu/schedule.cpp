@@ -18,8 +18,9 @@ namespace {
 
 bool isRounded(const Graph& graph, ValueId v) { return isHalf(graph.type(v).dtype); }
 
-/// What the hardware computes quickly and less exactly.
+/// What the hardware computes quickly and less exactly. A mean ends in a division.
 bool isQuick(const Op& op) {
+  if (const auto* fold = std::get_if<Reduce>(&op)) return fold->kind == ReduceKind::mean;
   if (const auto* binary = std::get_if<Binary>(&op)) return binary->kind == BinaryKind::div;
   const auto* unary = std::get_if<Unary>(&op);
   return unary && (unary->kind == UnaryKind::exp || unary->kind == UnaryKind::sigmoid ||
