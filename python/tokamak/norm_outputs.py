@@ -17,8 +17,10 @@ from typing import Any
 
 import torch
 
+from .decompositions import HALVES
+from .rewriting import call
+
 aten = torch.ops.aten
-HALVES = (torch.float16, torch.bfloat16)
 CASTS = (torch.ops.prims.convert_element_type.default, aten._to_copy.default)
 
 
@@ -50,16 +52,13 @@ def is_pointwise(node: torch.fx.Node) -> bool:
 
 
 class Writer:
-    """Appends calls to a graph, with what they give as fake tensors."""
+    """The pieces of norms, written at a graph's insertion point."""
 
     def __init__(self, graph: torch.fx.Graph):
         self.graph = graph
 
     def __call__(self, target: Any, *args: Any, **kwargs: Any) -> torch.fx.Node:
-        node = self.graph.call_function(target, args, kwargs)
-        real = torch.fx.map_arg((args, kwargs), lambda n: n.meta["val"])
-        node.meta["val"] = target(*real[0], **real[1])
-        return node
+        return call(self.graph, target, *args, **kwargs)
 
     def widened(self, x: torch.fx.Node) -> torch.fx.Node:
         half = x.meta["val"].dtype in HALVES

@@ -15,11 +15,11 @@ import math
 import torch
 from torch.fx import GraphModule, Node
 
+from .decompositions import HALVES
 from .importer.dims import hint_of
 from .rewriting import call
 
 aten = torch.ops.aten
-HALVES = (torch.float16, torch.bfloat16)
 UNIT = 8  # elements of 16 bytes
 LEAST = 1 << 31  # multiplications below which more launches are not worth it
 LEAST_ROWS, LEAST_INNER, LEAST_COLUMNS = 128, 256, 1024

@@ -37,8 +37,6 @@ struct Fold {
   ValueId value;
   int64_t elements = 1, row = 1;  // of what is folded; of its innermost axes that are
   bool onlyRow = true;            // folds no other axes
-
-  bool operator==(const Fold&) const = default;
 };
 
 /// How a fold goes over the axes of its operand; nothing where that is not to be taken apart.
