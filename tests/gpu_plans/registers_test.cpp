@@ -115,7 +115,7 @@ TEST(GpuRegisters, NothingSpills) {
     ASSERT_TRUE(lowered) << lowered.error().str();
     for (size_t r = 0; r < lowered->kernels.size(); ++r)
       for (const auto& launch : lowered->kernels[r]->launches) {
-        const auto source = codegen::cuda::emitCuda(launch.kernel);
+        const auto source = codegen::cuda::emitCuda(launch.kernel, {.halves = lowered->kernels[r]->halves});
         ASSERT_TRUE(source) << source.error().str();
         const auto cubin = nvrtc->compile(source->text, "sm_90a", launch.kernel.name);
         ASSERT_TRUE(cubin) << cubin.error().str();

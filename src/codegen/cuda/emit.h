@@ -28,7 +28,8 @@ struct Assumptions {
   bool narrow = true;
   /// Every global buffer starts on a boundary of so many bytes (a power of two; 1 stands for its elements' own).
   int alignment = 16;
-  /// All that comes of the kernel in the end is rounded to halves, also where it stores wider values.
+  /// All that comes of the kernel in the end is rounded to halves, also where it stores wider values: functions of f32
+  /// may be quick ones.
   bool halves = false;
 
   bool operator==(const Assumptions&) const = default;

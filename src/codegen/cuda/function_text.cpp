@@ -124,12 +124,6 @@ bool isFunction(std::string_view name) {
 
 }  // namespace
 
-static bool writesHalves(const Kernel& kernel) {
-  return std::all_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& buffer) {
-    return buffer.scope != Scope::global || buffer.access == Access::in || isHalf(buffer.dtype);
-  });
-}
-
 /// Whether a float says where to read: a coordinate that is off by its last bit may be another element's.
 static bool readsWhereFloatsSay(const Kernel& kernel) {
   for (size_t i = 0; i < kernel.exprCount(); ++i)
@@ -142,7 +136,7 @@ FunctionText::FunctionText(const Kernel& kernel, const Assumptions& assumptions,
     : kernel_(kernel),
       assumptions_(assumptions),
       launch_(launch),
-      snippets_((assumptions.halves || writesHalves(kernel)) && !readsWhereFloatsSay(kernel)),
+      snippets_(assumptions.halves && !readsWhereFloatsSay(kernel)),
       ranges_(rangesOf(kernel, assumptions)),
       memo_(kernel.exprCount()),
       nesting_(kernel.exprCount(), 0) {
