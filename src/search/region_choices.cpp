@@ -88,6 +88,7 @@ class RegionChoices {
   }
 
   bool isTemp(TensorId tensor) const {
+    if (region_.ranges.contains(tensor)) return false;
     return program_.tensor(program_.findTensor(region_.program.tensor(tensor).name)).role == Role::temp;
   }
 

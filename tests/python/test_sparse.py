@@ -53,6 +53,18 @@ def test_graph_convolution(layout: str, schedule: str) -> None:
         assert len(fast.regions) == 4
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("blocks", ["bcsr(3, 4)", "bcsr(16, 7)", "bcsr(1, 9)"])
+def test_blocks_need_not_divide(blocks: str, schedule: str) -> None:
+    def function(A, x):
+        return torch.softmax(A @ x, 0) / A.amax(1, keepdim=True).exp()
+
+    A, x = scattered(10, 10), torch.randn(10, 6)
+    fast = sparse.compile(function, A, x, formats={"A": blocks}, schedule=schedule)
+    torch.testing.assert_close(fast(A, x), function(A, x))
+    assert blocks in fast.program
+
+
 def test_the_program_is_text() -> None:
     A, x = scattered(10, 10).to_sparse_csr(), torch.randn(10, 6)
     fast = sparse.compile(GraphConvolution(6, 4), A, x)

@@ -69,7 +69,7 @@ Result<std::vector<Model>> variants(const SweepOptions& options, const SparsePro
   for (const sparse::Schedule& wish : wishes) {
     Result<Model> model = prepare(program.program, program.inputs, wish);
     if (!model && wish.blocks.empty()) return model.error();
-    // A pattern, or sizes that do not divide: not a variant. Nor is algebra that changes nothing.
+    // A pattern in blocks is not a variant, nor is algebra that changes nothing.
     const bool again = model && !wish.algebra && options.algebra == "both" &&
                        std::any_of(out.begin(), out.end(),
                                    [&](const Model& m) { return m.base.blocks == wish.blocks && !m.base.algebra; });

@@ -8,8 +8,8 @@
 namespace tokamak::sparse {
 
 int64_t Level::sizeFor(int64_t extent) const {
-  if (part == LevelPart::outer) return (extent + block - 1) / block;
-  return part == LevelPart::inner ? block : extent;
+  if (part == LevelPart::outer) return extent / block + (extent % block != 0 ? 1 : 0);
+  return part == LevelPart::inner ? std::min(block, extent) : extent;
 }
 
 int64_t Level::coordinateOf(int64_t coordinate) const {

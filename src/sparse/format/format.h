@@ -18,7 +18,8 @@ namespace tokamak::sparse {
 enum class LevelKind : uint8_t { dense, compressed, singleton };
 
 /// Which part of its axis's coordinate a level holds. Blocked formats split an axis in two levels: `outer` is
-/// coordinate / block, `inner` is coordinate % block.
+/// coordinate / block, `inner` is coordinate % block. A block need not divide its axis: what the last one holds beyond
+/// the edge is zero and no entry.
 enum class LevelPart : uint8_t { whole, outer, inner };
 
 struct Level {

@@ -83,7 +83,7 @@ class NpzReader {
       height = std::max<int64_t>(1, data_.shape()[1]);
       width = std::max<int64_t>(1, data_.shape()[2]);
     }
-    const int64_t fibers = out_.shape[static_cast<size_t>(axis)] / height;
+    const int64_t fibers = (out_.shape[static_cast<size_t>(axis)] + height - 1) / height;
     if (ends.size() != fibers + 1 || ends.getInt(0) != 0 || ends.getInt(fibers) != indices.size() ||
         data_.size() != indices.size() * height * width)
       return fail("indptr",

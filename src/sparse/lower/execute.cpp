@@ -18,6 +18,8 @@ Entries entriesOf(const stream::TensorStorage& storage, const Format& format, co
   std::vector<int32_t> at(shape.size(), 0);
   const std::function<void(size_t, int64_t)> walk = [&](size_t level, int64_t position) {
     if (level == depth) {
+      for (size_t axis = 0; axis < at.size(); ++axis)
+        if (at[axis] >= shape[axis]) return;  // beyond the edge, in a block that is not full
       out.at.insert(out.at.end(), at.begin(), at.end());
       out.values.push_back(storage.values[static_cast<size_t>(position)]);
       return;
@@ -100,7 +102,8 @@ stream::TensorView viewOf(const Tensor& tensor) {
 }
 
 Tensor tableInput(const TableTensor& wanted, const Tensor* from) {
-  if (wanted.source == TableSource::range) return rangeTensor(wanted.sizes[0]);
+  if (wanted.source == TableSource::range)
+    return convert(rangeTensor(std::stoll(wanted.of)), wanted.format, Keep::stored);
   Tensor tensor = convert(*from, wanted.format, Keep::stored);
   if (wanted.source == TableSource::ones) std::fill(tensor.values.begin(), tensor.values.end(), 1.0);
   return tensor;

@@ -154,6 +154,7 @@ Result<> RegionCompiler::tryOrders(const Region& region, const OrderWish& wished
   const Result<OrderProblem> problem = orderProblem(region, wished, bytes);
   if (!problem) return placed(problem.error(), wish, region);
   Candidate pattern;
+  pattern.notes = region.notes;
   pattern.options.iterate.insert(wish.iterate.begin(), wish.iterate.end());
   TK_RETURN_IF_ERROR(lanes(region.program, *problem, wish, pattern.options));
   for (const ExprId access : problem->copied) {

@@ -97,8 +97,7 @@ bool Structures::areQuick(const Bindings& data) {
 }
 
 const Tensor* Structures::of(const TableTensor& wanted) {
-  const std::string key = wanted.source == TableSource::range ? std::to_string(wanted.sizes[0]) : wanted.format.str();
-  auto [known, added] = made_[wanted.of].try_emplace(key);
+  auto [known, added] = made_[wanted.of].try_emplace(wanted.format.str());
   if (added) known->second = make(wanted);
   return known->second.get();
 }
@@ -110,6 +109,7 @@ bool Structures::has(const Table& table) {
 
 std::shared_ptr<const Tensor> Structures::make(const TableTensor& wanted) {
   if (wanted.format.isDense()) return std::make_shared<const Tensor>(denseLevels(wanted));
+  if (wanted.source == TableSource::range) return std::make_shared<const Tensor>(tableInput(wanted, nullptr));
   const auto given = data_.find(wanted.of);
   const auto handedOn = handedOn_.find(wanted.of);
   if (given == data_.end() && handedOn == handedOn_.end()) return nullptr;

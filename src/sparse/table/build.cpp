@@ -203,7 +203,10 @@ Bundle TableBuilder::foldOut(Bundle bundle, const Expr& e) {
     }
     bundle.levels.erase(bundle.levels.begin() + static_cast<int64_t>(l));
   }
-  if (e.fold == Fold::sum || e.args.size() == 1) return bundle;
+  const bool mayBeEmpty = std::any_of(e.args.begin() + 1, e.args.end(), [&](ExprId pattern) {
+    return !region_.ranges.contains(program_.expr(pattern).tensor);
+  });
+  if (e.fold == Fold::sum || !mayBeEmpty) return bundle;
   // A fold over no entries is 0, not its identity.
   emit_.at(static_cast<int>(table_.rows.size()), statementColumn_);
   emit_.rule("a fold over no entries is 0");
@@ -264,6 +267,10 @@ const std::string& TableBuilder::tensorOf(ExprId access) {
       if (part.part == LevelPart::outer) known->second += fmt::format(".b{}x{}", part.axis, part.block);
   if (!table_.tensor(known->second)) {
     TableTensor tensor{known->second, TableSource::data, decl.name, region_.wholeFormat(id, format), {}};
+    if (const auto range = region_.ranges.find(id); range != region_.ranges.end()) {
+      tensor.source = TableSource::range;
+      tensor.of = fmt::to_string(range->second);
+    }
     for (const Level& level : format.levels)
       tensor.sizes.push_back(program_.dim(decl.dims[static_cast<size_t>(level.axis)]).size);
     table_.tensors.push_back(std::move(tensor));
@@ -272,6 +279,7 @@ const std::string& TableBuilder::tensorOf(ExprId access) {
 }
 
 std::string TableBuilder::onesOf(const std::string& tensor) {
+  if (table_.tensor(tensor)->source == TableSource::range) return tensor;
   std::string name = tensor + ".ones";
   if (!table_.tensor(name)) {
     TableTensor ones = *table_.tensor(tensor);
@@ -284,12 +292,9 @@ std::string TableBuilder::onesOf(const std::string& tensor) {
 
 std::string TableBuilder::rangeOf(DimId dim) {
   std::string name = dim ? program_.dim(dim).name + ".range" : "one.range";
+  const int64_t size = dim ? program_.dim(dim).size : 1;
   if (!table_.tensor(name))
-    table_.tensors.push_back({name,
-                              TableSource::range,
-                              dim ? program_.dim(dim).name : "1",
-                              Format::dense(1),
-                              {dim ? program_.dim(dim).size : 1}});
+    table_.tensors.push_back({name, TableSource::range, fmt::to_string(size), Format::dense(1), {size}});
   return name;
 }
 

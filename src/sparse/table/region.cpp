@@ -226,7 +226,7 @@ std::vector<bool> neededOutside(const Program& program, const std::vector<size_t
 }
 
 Region fuseRegion(const Program& program, const std::vector<size_t>& statements, const Readers& readers) {
-  Region out{statements, {}, {}};
+  Region out{.statements = statements};
   Inliner(program, statements, out).run(statements, readers);
   return out;
 }

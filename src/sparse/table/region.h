@@ -27,6 +27,10 @@ struct Region {
   };
   std::map<TensorId, std::vector<AxisPart>> parts;
 
+  /// Inputs that are no tensors of the program: all of so many coordinates, in blocks of which the last is not full.
+  std::map<TensorId, int64_t> ranges;
+  std::vector<std::string> notes;  // what is read from a copy in other blocks
+
   /// A format of one of the region's tensors in terms of the whole program's axes.
   Format wholeFormat(TensorId tensor, Format format) const;
 };

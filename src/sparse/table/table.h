@@ -85,14 +85,14 @@ int outputsOf(const Cell& cell);
 /// A tensor as a table reads or writes it: its levels in storage order.
 ///   data    the tensor `of` of the program, in `format` (another than its own: a copy is made)
 ///   ones    the same levels with 1 for every value: says what is stored
-///   range   one dense level, the coordinates of a dimension; has no values that matter (they are 1)
+///   range   the coordinates below `of`, in one dense level or in blocks; has no values that matter (they are 1)
 ///   result  written
 enum class TableSource : uint8_t { data, ones, range, result };
 
 struct TableTensor {
   std::string name;
   TableSource source = TableSource::data;
-  std::string of;              // the program's tensor; the dimension of a range
+  std::string of;              // the program's tensor; of a range, how many coordinates
   Format format;               // of the tensor
   std::vector<int64_t> sizes;  // of the levels; -1 unknown
   bool operator==(const TableTensor&) const = default;

@@ -18,13 +18,35 @@ using Random = std::mt19937_64;
 int64_t pick(Random& random, int64_t below) { return static_cast<int64_t>(random() % static_cast<uint64_t>(below)); }
 bool chance(Random& random, int percent) { return pick(random, 100) < percent; }
 
-Format randomFormat(int rank, const std::vector<int64_t>& shape, Random& random) {
+/// Some axes in blocks of any size, each axis's outer part before its inner one.
+Format randomBlocks(const std::vector<int>& axes, Random& random) {
+  if (axes.size() == 2 && chance(random, 50)) return *namedFormat("bcsr", 2, {1 + pick(random, 5), 1 + pick(random, 5)});
+  Format out;
+  const auto add = [&](int axis, LevelPart part, int64_t block, size_t from) {
+    const size_t at = from + static_cast<size_t>(pick(random, static_cast<int64_t>(out.levels.size() - from) + 1));
+    const LevelKind kind = chance(random, 50) ? LevelKind::compressed : LevelKind::dense;
+    out.levels.insert(out.levels.begin() + static_cast<int64_t>(at), {kind, axis, part, block});
+    return at;
+  };
+  for (const int axis : axes) {
+    if (chance(random, 40)) {
+      add(axis, LevelPart::whole, 1, 0);
+      continue;
+    }
+    const int64_t block = 1 + pick(random, 5);
+    const size_t outer = add(axis, LevelPart::outer, block, 0);
+    add(axis, LevelPart::inner, block, outer + 1);
+  }
+  return out;
+}
+
+Format randomFormat(int rank, Random& random) {
   if (rank == 0 || chance(random, 25)) return Format::dense(rank);
   if (chance(random, 10)) return Format::coo(rank);
   std::vector<int> axes(static_cast<size_t>(rank));
   std::iota(axes.begin(), axes.end(), 0);
   std::shuffle(axes.begin(), axes.end(), random);
-  if (rank == 2 && shape[0] % 2 == 0 && shape[1] % 2 == 0 && chance(random, 10)) return *namedFormat("bcsr", 2, {2, 2});
+  if (chance(random, 15)) return randomBlocks(axes, random);
   Format out;
   for (const int axis : axes)
     out.levels.push_back({chance(random, 65) ? LevelKind::compressed : LevelKind::dense, axis});
@@ -68,9 +90,7 @@ class Generator {
   void input(std::vector<DimId> dims) {
     TensorDecl decl{.name = fmt::format("A{}", p().tensors().size()), .role = Role::input, .dims = std::move(dims)};
     decl.dtype = DType::f64;
-    std::vector<int64_t> shape;
-    for (const DimId d : decl.dims) shape.push_back(p().dim(d).size);
-    decl.format = randomFormat(static_cast<int>(shape.size()), shape, random_);
+    decl.format = randomFormat(static_cast<int>(decl.dims.size()), random_);
     p().addTensor(std::move(decl));
   }
 
@@ -181,12 +201,8 @@ class Generator {
     decl.role = last || chance(random_, 25) ? Role::output : Role::temp;
     decl.dtype = DType::f64;
     decl.declared = true;
-    std::vector<int64_t> shape;
-    for (const VarId v : vars) {
-      decl.dims.push_back(p().var(v).dim);
-      shape.push_back(p().size(v));
-    }
-    if (chance(random_, 50)) decl.format = randomFormat(static_cast<int>(shape.size()), shape, random_);
+    for (const VarId v : vars) decl.dims.push_back(p().var(v).dim);
+    if (chance(random_, 50)) decl.format = randomFormat(static_cast<int>(vars.size()), random_);
     if (!decl.format && decl.role == Role::temp && chance(random_, 70)) {
       decl.declared = false;
       decl.dtype = DType::f32;
@@ -214,6 +230,7 @@ class Generator {
     if (style == 2)
       for (const Statement& s : p().statements())
         out_.schedule.regions.push_back({.tensors = {p().tensor(s.tensor).name}});
+    if (style != 3 && chance(random_, 15)) blocks();
     if (style != 3 && chance(random_, 50)) randomOrders(p(), out_.schedule, random_);
     for (RegionSchedule& region : out_.schedule.regions) {
       if (chance(random_, 25) && !region.order.empty())
@@ -223,6 +240,24 @@ class Generator {
       if (chance(random_, 20)) region.iterate.push_back(p().tensors()[0].name);
     }
     out_.schedule.algebra = chance(random_, 50);
+  }
+
+  /// Loops over one variable of each region in blocks of any size.
+  void blocks() {
+    if (out_.schedule.regions.empty()) out_.schedule.regions.emplace_back();
+    const Result<Partition> parts = partition(p(), out_.schedule);
+    for (size_t r = 0; parts && r < parts->regions.size(); ++r) {
+      auto* wish = const_cast<RegionSchedule*>(parts->schedules[r]);
+      if (!wish) continue;
+      const Region region = fuseRegion(p(), parts->regions[r]);
+      std::vector<VarId> vars;
+      for (size_t e = 0; e < region.program.exprCount(); ++e)
+        if (const Expr& expr = region.program.expr(ExprId(e)); expr.kind == ExprKind::access)
+          vars.insert(vars.end(), expr.vars.begin(), expr.vars.end());
+      if (vars.empty()) continue;
+      const VarId v = vars[static_cast<size_t>(pick(random_, static_cast<int64_t>(vars.size())))];
+      wish->blocks.emplace_back(region.program.var(v).name, 1 + pick(random_, 5));
+    }
   }
 
   /// Other orders as long as folds cannot be streamed in the one drawn; none where there seems to be none.
@@ -295,7 +330,7 @@ void randomOrders(const Program& program, Schedule& schedule, std::mt19937_64& r
   for (size_t r = 0; r < parts->regions.size(); ++r) {
     auto* wish = const_cast<RegionSchedule*>(parts->schedules[r]);
     if (!wish) continue;
-    const Result<Region> region = splitBlocks(fuseRegion(program, parts->regions[r]));
+    const Result<Region> region = splitBlocks(fuseRegion(program, parts->regions[r]), wish->blocks);
     if (!region || region->program.statements().empty()) continue;
     const Result<OrderProblem> problem =
         orderProblem(*region, {.foldsInside = foldsInside}, [](TensorId) { return 1.0; });

@@ -88,16 +88,18 @@ class Shrinker {
 
   bool simplifySchedule() {
     for (size_t r = 0; r < best_.schedule.regions.size(); ++r) {
-      for (int what = 0; what < 3; ++what) {
+      for (int what = 0; what < 4; ++what) {
         RandomCase candidate = best_;
         RegionSchedule& region = candidate.schedule.regions[r];
         const bool nothing = what == 0   ? region.order.empty()
                              : what == 1 ? region.parallel.empty()
-                                         : region.iterate.empty();
+                             : what == 2 ? region.iterate.empty()
+                                         : region.blocks.empty();
         if (nothing) continue;
         if (what == 0) region.order.clear();
         if (what == 1) region.parallel.clear();
         if (what == 2) region.iterate.clear();
+        if (what == 3) region.blocks.clear();
         if (keep(std::move(candidate))) return true;
       }
     }
