@@ -121,10 +121,11 @@ void RegionCompiler::Candidates::add(Candidate candidate) {
 Result<CompiledRegion> RegionCompiler::compileRegion(Region fused, const RegionSchedule& wish, int orders, bool asked) {
   CompiledRegion out;
   out.region = std::move(fused);
+  const Nests nests(out.region.program);
   Candidates found{.keep = structures_ ? static_cast<size_t>(std::clamp(orders / kOrdersACount, 1, kMostCounts)) : 1};
   for (const OrderWish& wished : wishes(out.region, wish.order, asked)) {
     if (wished.foldsInside && found.seen > 0) break;
-    TK_RETURN_IF_ERROR(tryOrders(out.region, wished, wish, found.seen == 0 ? orders : orders / 3 + 1, found));
+    TK_RETURN_IF_ERROR(tryOrders(out.region, nests, wished, wish, found.seen == 0 ? orders : orders / 3 + 1, found));
     if (found.seen > 0 && out.region.statements.size() < 2) break;
   }
   if (found.best.empty()) return placed(*found.refusal, wish, out.region);
@@ -148,8 +149,8 @@ Result<Table> RegionCompiler::tableFor(const Region& region, const TableOptions&
   return table;
 }
 
-Result<> RegionCompiler::tryOrders(const Region& region, const OrderWish& wished, const RegionSchedule& wish,
-                                   int orders, Candidates& out) {
+Result<> RegionCompiler::tryOrders(const Region& region, const Nests& nests, const OrderWish& wished,
+                                   const RegionSchedule& wish, int orders, Candidates& out) {
   const auto bytes = [&](TensorId t) { return bytesOf(region.program, t); };
   const Result<OrderProblem> problem = orderProblem(region, wished, bytes);
   if (!problem) return placed(problem.error(), wish, region);
@@ -163,7 +164,13 @@ Result<> RegionCompiler::tryOrders(const Region& region, const OrderWish& wished
     if (out.seen > 0) pattern.copies += bytes(region.program.expr(access).tensor) / kBytesAnEntry;
   }
   int tried = 0;
+  std::map<Nests::Key, bool> runs;  // of the orders tried, whether they can run
   problem->forEachOrder([&](const std::vector<VarId>& order) {
+    const auto [known, added] = runs.try_emplace(nests.keyOf(order), false);
+    if (!added) {
+      out.seen += known->second ? 1 : 0;
+      return ++tried < orders;
+    }
     Candidate candidate = pattern;
     candidate.options.order = order;
     candidate.options.views = copiedViews(region, *problem, order);
@@ -172,6 +179,7 @@ Result<> RegionCompiler::tryOrders(const Region& region, const OrderWish& wished
       candidate.estimate = estimate(*table, statistics(*table));
       candidate.table = std::move(*table);
       out.add(std::move(candidate));
+      known->second = true;
     } else if (!out.refusal) {
       out.refusal = table.error();
     }

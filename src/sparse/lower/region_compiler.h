@@ -2,6 +2,7 @@
 
 #include "sparse/lower/compile.h"
 #include "sparse/lower/structures.h"
+#include "sparse/order/order.h"
 
 namespace tokamak::sparse {
 
@@ -48,8 +49,8 @@ class RegionCompiler {
   };
 
   Result<CompiledRegion> compileRegion(Region fused, const RegionSchedule& wish, int orders, bool asked);
-  Result<> tryOrders(const Region& region, const OrderWish& wished, const RegionSchedule& wish, int orders,
-                     Candidates& out);
+  Result<> tryOrders(const Region& region, const Nests& nests, const OrderWish& wished, const RegionSchedule& wish,
+                     int orders, Candidates& out);
   Result<Table> tableFor(const Region& region, const TableOptions& options) const;
   void countOnData(Candidates& candidates);
   std::map<std::string, LevelStatistics> statistics(const Table& table);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "sparse/table/build.h"
 
@@ -115,6 +116,42 @@ void addFoldEdges(const Program& program, const Uses& uses, std::vector<OrderEdg
 }
 
 }  // namespace
+
+Nests::Nests(const Program& program)
+    : together_(program.varCount(), std::vector<bool>(program.varCount(), false)) {
+  using Vars = std::set<VarId>;
+  std::vector<Vars> around(program.exprCount());  // loops that an expression may stand in
+  const auto note = [&](const Vars& nest) {
+    for (const VarId a : nest)
+      for (const VarId b : nest) together_[a.index][b.index] = true;
+  };
+  for (const Statement& s : program.statements()) {
+    around[s.value.index].insert(s.vars.begin(), s.vars.end());
+    note({s.vars.begin(), s.vars.end()});
+  }
+  for (size_t e = program.exprCount(); e-- > 0;) {  // an expression is made after its operands
+    const Expr& expr = program.expr(ExprId(e));
+    Vars& inside = around[e];
+    if (expr.kind == ExprKind::reduce) {
+      inside.insert(expr.vars.begin(), expr.vars.end());
+      note(inside);
+    }
+    for (const ExprId arg : expr.args) around[arg.index].insert(inside.begin(), inside.end());
+    Vars().swap(inside);
+  }
+}
+
+Nests::Key Nests::keyOf(const std::vector<VarId>& order) const {
+  Key out(together_.size());
+  std::vector<bool> before(together_.size(), false);
+  for (const VarId v : order) {
+    std::vector<bool>& of = out[v.index];
+    of = before;
+    for (size_t i = 0; i < of.size(); ++i) of[i] = of[i] && together_[v.index][i];
+    before[v.index] = true;
+  }
+  return out;
+}
 
 Result<OrderProblem> orderProblem(const Region& region, const OrderWish& wished,
                                   const std::function<double(TensorId)>& bytes) {

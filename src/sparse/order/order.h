@@ -27,6 +27,19 @@ struct OrderProblem {
   void forEachOrder(const std::function<bool(const std::vector<VarId>&)>& visit) const;
 };
 
+/// Which variables of a region are ever loops of one nest. Orders that differ only in variables that are not are one
+/// order: they give the same table.
+class Nests {
+ public:
+  explicit Nests(const Program& program);
+  using Key = std::vector<std::vector<bool>>;
+  /// The same for orders that give the same table: of each variable, which of its nests' variables come before it.
+  Key keyOf(const std::vector<VarId>& order) const;
+
+ private:
+  std::vector<std::vector<bool>> together_;  // by variable and variable
+};
+
 /// `bytes` gives the size of a tensor of the region's program. Edges of `wished` (outermost first) come before all
 /// others, so storage that contradicts them is copied; `first`: the variables that are not named come behind the named;
 /// `foldsInside`: each fold's variables come behind those of its result, as far as folds do not contradict each other.
