@@ -207,6 +207,8 @@ def exhaustive_table(found: dict) -> str:
         quick, whole = row["search"]["answer"], row["exhaustive"]["answer"]
         above = 100 * (quick["cycles"] / whole["cycles"] - 1)
         share = f"{quick['simulated']} of {quick['choices']}"
+        if quick["confirmed"]:
+            share += f", {quick['confirmed']} to confirm"
         seconds = f"{row['search']['seconds']:.1f} and {row['exhaustive']['seconds']:.1f} s"
         rows.append([name, number(quick["cycles"]), number(whole["cycles"]), f"{above:.2f}%", share, seconds])
     return table(["model", "search", "exhaustive", "above it", "simulated of choices", "time"], rows)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "search/front.h"
 
@@ -35,6 +36,7 @@ class Search {
       TK_RETURN_IF_ERROR(bestFirst(SIZE_MAX));
       if (options_.front && out_.complete) TK_RETURN_IF_ERROR(smaller());
     }
+    TK_RETURN_IF_ERROR(confirm());
     const CostOf known = [&](size_t c) { return exact(c); };
     out_.best = cheapest(space_, known);
     if (out_.best) out_.front = frontOf(space_, known, out_.measured);
@@ -46,13 +48,16 @@ class Search {
     return out_.measured[c] ? std::optional(out_.measured[c]->cycles) : std::nullopt;
   }
 
-  /// What a choice may cost at best: measured, or estimated and corrected by its region's other orders.
-  double hopeful(size_t c) const {
+  /// What a choice may cost at best.
+  double hopeful(size_t c) const { return out_.measured[c] ? likely(c) : likely(c) * (1 - options_.margin); }
+
+  /// What a choice costs: measured, or estimated and corrected by its region's other orders.
+  double likely(size_t c) const {
     if (out_.measured[c]) return out_.measured[c]->cycles;
     const Choice& choice = space_.choices()[c];
     const auto seen = corrections_.find(choice.statements);
     const double correction = seen == corrections_.end() ? 1 : seen->second;
-    return estimatedCycles(choice, options_.simulation) * correction * (1 - options_.margin);
+    return estimatedCycles(choice, options_.simulation) * correction;
   }
 
   /// Simulates plans of regions with fewer blocks than `limit` until the best of them is known.
@@ -66,10 +71,29 @@ class Search {
       for (const size_t c : plan->choices)
         if (!out_.measured[c]) missing.push_back(c);
       if (missing.empty()) break;
-      // The first plan is simulated whatever its share: what is shown has been run.
-      if (out_.simulated > 0 && out_.simulated + missing.size() > allowed_) break;
+      const size_t left = allowed_ - out_.simulated;
+      const bool fits = missing.size() <= left;
+      if (!fits) {
+        if (left == 0 || cheapest(space_, [&](size_t c) { return exact(c); })) break;
+        std::sort(missing.begin(), missing.end(), [&](size_t a, size_t b) { return likely(a) > likely(b); });
+        missing.resize(left);
+      }
       TK_RETURN_IF_ERROR(simulate(missing));
     }
+    return Unit{};
+  }
+
+  /// Where no plan has been measured throughout, the likeliest best is: what is shown has been run.
+  Result<> confirm() {
+    if (!out_.complete || cheapest(space_, [&](size_t c) { return exact(c); })) return Unit{};
+    const std::optional<Plan> plan = cheapest(space_, [&](size_t c) { return std::optional(likely(c)); });
+    if (!plan) return Unit{};
+    std::vector<size_t> missing;
+    for (const size_t c : plan->choices)
+      if (!out_.measured[c]) missing.push_back(c);
+    const size_t searched = out_.simulated;
+    TK_RETURN_IF_ERROR(simulate(missing));
+    out_.confirmed = std::exchange(out_.simulated, searched) - searched;
     return Unit{};
   }
 

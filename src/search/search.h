@@ -8,7 +8,7 @@ namespace tokamak::search {
 struct SearchOptions {
   sim::Options simulation;
   double margin = 0.15;     // by how much estimates may be too high before something good is missed
-  double share = 0.1;       // of the choices, at most to be simulated; one plan is whatever its share
+  double share = 0.1;       // of the choices, at most to be simulated
   bool exhaustive = false;  // simulate all
   bool front = true;        // also look for the best plans of smaller area
   bool deferred = false;    // simulate nothing: what is missing is listed, for others to simulate
@@ -34,7 +34,8 @@ struct FrontPoint {
 
 struct Outcome {
   std::vector<std::optional<Measurement>> measured;  // by choice; infinite where it was ended as too long to matter
-  size_t simulated = 0;                              // choices that have a measurement of this search or an earlier one
+  size_t simulated = 0;                              // choices that were decided by a measurement, of now or earlier
+  size_t confirmed = 0;                              // choices of the best plan that were measured once it was chosen
   size_t fresh = 0;                                  // of this one
   size_t allowed = 0;                                // to be simulated
   std::vector<size_t> missing;                       // of a deferred search: choices to simulate before it can go on
@@ -48,7 +49,8 @@ double estimatedCycles(const Choice& choice, const sim::Options& simulation);
 
 /// Looks for the plan of fewest cycles. Estimates, lowered by `margin`, stand for what has not been simulated; the plan
 /// that is best then is simulated where it has not been, until the best plan is known throughout or `share` is spent.
-/// Estimates of regions that have been simulated in one order are corrected by it in the others.
+/// Estimates of regions that have been simulated in one order are corrected by it in the others. Where `share` is too
+/// little for one plan, estimates choose, as far as they are not measured, and the plan is measured when it is chosen.
 Result<Outcome> search(const Space& space, const Data& data, const SearchOptions& options, Results& results);
 
 }  // namespace tokamak::search

@@ -52,7 +52,7 @@ std::string regionsOf(const Point& p) {
 }
 
 struct Totals {
-  size_t regions = 0, choices = 0, simulated = 0, fresh = 0;
+  size_t regions = 0, choices = 0, simulated = 0, confirmed = 0, fresh = 0;
   bool complete = true, cut = false;
 };
 
@@ -62,6 +62,7 @@ Totals totalsOf(const std::vector<Searched>& found) {
     out.regions += one.space.regions();
     out.choices += one.space.choices().size();
     out.simulated += one.outcome.simulated;
+    out.confirmed += one.outcome.confirmed;
     out.fresh += one.outcome.fresh;
     out.complete = out.complete && one.outcome.complete;
     out.cut = out.cut || one.space.cut();
@@ -74,6 +75,7 @@ Json jsonOf(const std::vector<Point>& front, const Totals& totals, const sim::Op
   Json out = {{"cycles", front[0].point->plan.cost},
               {"choices", totals.choices},
               {"simulated", totals.simulated},
+              {"confirmed", totals.confirmed},
               {"fresh", totals.fresh},
               {"complete", totals.complete},
               {"values_checked", agrees},
@@ -106,8 +108,10 @@ Json jsonOf(const std::vector<Point>& front, const Totals& totals, const sim::Op
 std::string textOf(const std::vector<Point>& front, const Totals& totals, const sim::Options& simulation,
                    const std::string& schedule, const std::string& database) {
   std::string out =
-      fmt::format("{} regions can run in {} ways{}; {} simulated, {} of them now, kept in {}\n", totals.regions,
-                  totals.choices, totals.cut ? " (more were left out)" : "", totals.simulated, totals.fresh, database);
+      fmt::format("{} regions can run in {} ways{}; {} simulated, {} to confirm what estimates chose; {} of them now, "
+                  "kept in {}\n",
+                  totals.regions, totals.choices, totals.cut ? " (more were left out)" : "", totals.simulated,
+                  totals.confirmed, totals.fresh, database);
   if (!totals.complete) out += "ended early: the same command goes on from here\n";
   out += fmt::format("\nfront: cycles against area\n  {:>12} {:>6} {:>12} {:>10}  regions\n", "cycles", "area", "bytes",
                      "workspace");
