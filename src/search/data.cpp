@@ -17,8 +17,7 @@ uint64_t hashOf(const std::vector<T>& items, uint64_t seed) {
 }  // namespace
 
 std::shared_ptr<const sparse::Tensor> Data::tensor(const sparse::TableTensor& wanted) const {
-  const std::string key =
-      fmt::format("{} {} {}", wanted.of, static_cast<int>(wanted.source), wanted.format.str());
+  const std::string key = fmt::format("{} {} {}", wanted.of, static_cast<int>(wanted.source), wanted.format.str());
   {
     const std::lock_guard guard(lock_);
     if (const auto known = converted_.find(key); known != converted_.end()) return known->second;

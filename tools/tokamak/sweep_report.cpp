@@ -107,11 +107,11 @@ Json jsonOf(const std::vector<Point>& front, const Totals& totals, const sim::Op
 
 std::string textOf(const std::vector<Point>& front, const Totals& totals, const sim::Options& simulation,
                    const std::string& schedule, const std::string& database) {
-  std::string out =
-      fmt::format("{} regions can run in {} ways{}; {} simulated, {} to confirm what estimates chose; {} of them now, "
-                  "kept in {}\n",
-                  totals.regions, totals.choices, totals.cut ? " (more were left out)" : "", totals.simulated,
-                  totals.confirmed, totals.fresh, database);
+  std::string out = fmt::format(
+      "{} regions can run in {} ways{}; {} simulated, {} to confirm what estimates chose; {} of them now, "
+      "kept in {}\n",
+      totals.regions, totals.choices, totals.cut ? " (more were left out)" : "", totals.simulated, totals.confirmed,
+      totals.fresh, database);
   if (!totals.complete) out += "ended early: the same command goes on from here\n";
   out += fmt::format("\nfront: cycles against area\n  {:>12} {:>6} {:>12} {:>10}  regions\n", "cycles", "area", "bytes",
                      "workspace");

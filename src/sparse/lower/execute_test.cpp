@@ -238,8 +238,10 @@ Over[i, j] = A[i, j] / x[j] + log(3 + B[i, j])
 Back[i] = sum(j: Over[i, j] * x[j]) + max(j: Over[i, j] - 9)
 )";
   std::mt19937_64 random(9);
-  for (const auto& [a, b, soft] : {std::array{"bcsr(2, 3)", "bcsr(2, 3)", "csr"}, {"bcsr(3, 2)", "bcsr(2, 5)", "bcsr(4, 4)"},
-                                   {"{dense 1/4, compressed 0, dense 1%4}", "csc", "bcsr(3, 1)"}, {"bcsr(50, 60)", "dense", "csr"}})
+  for (const auto& [a, b, soft] : {std::array{"bcsr(2, 3)", "bcsr(2, 3)", "csr"},
+                                   {"bcsr(3, 2)", "bcsr(2, 5)", "bcsr(4, 4)"},
+                                   {"{dense 1/4, compressed 0, dense 1%4}", "csc", "bcsr(3, 1)"},
+                                   {"bcsr(50, 60)", "dense", "csr"}})
     for (const auto& [n, m] : {std::pair{1, 1}, {5, 7}, {4, 6}, {0, 3}, {3, 0}, {1, 5}}) {
       Result<Source> source = parseSource(fmt::format(fmt::runtime(program), a, b, soft), "t.ein");
       ASSERT_TRUE(source.ok()) << source.error().str();
@@ -247,10 +249,10 @@ Back[i] = sum(j: Over[i, j] * x[j]) + max(j: Over[i, j] - 9)
       source->program.dims()[1].size = m;
       for (const double density : {0.0, 0.3, 1.0}) {
         const Bindings inputs = randomInputs(source->program, density, random);
-        for (const Schedule& schedule :
-             {unfused(), automatic(), Schedule{.name = "all", .fuse = Schedule::Fuse::all},
-              Schedule{.name = "loops", .regions = {{.tensors = {"Top"}, .blocks = {{"j", 4}}},
-                                                    {.tensors = {"Mean"}, .blocks = {{"i", 3}, {"j", 2}}}}}})
+        for (const Schedule& schedule : {unfused(), automatic(), Schedule{.name = "all", .fuse = Schedule::Fuse::all},
+                                         Schedule{.name = "loops",
+                                                  .regions = {{.tensors = {"Top"}, .blocks = {{"j", 4}}},
+                                                              {.tensors = {"Mean"}, .blocks = {{"i", 3}, {"j", 2}}}}}})
           EXPECT_TRUE(runsAsDense(source->program, schedule, inputs)) << a << " " << n << " " << m << schedule.name;
       }
     }

@@ -117,8 +117,7 @@ void addFoldEdges(const Program& program, const Uses& uses, std::vector<OrderEdg
 
 }  // namespace
 
-Nests::Nests(const Program& program)
-    : together_(program.varCount(), std::vector<bool>(program.varCount(), false)) {
+Nests::Nests(const Program& program) : together_(program.varCount(), std::vector<bool>(program.varCount(), false)) {
   using Vars = std::set<VarId>;
   std::vector<Vars> around(program.exprCount());  // loops that an expression may stand in
   const auto note = [&](const Vars& nest) {

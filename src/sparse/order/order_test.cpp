@@ -13,8 +13,7 @@ namespace {
 
 /// The graph under an order, or why there is none.
 std::string graphOf(const Region& region, const OrderProblem& problem, const std::vector<VarId>& order) {
-  const Result<Table> table =
-      buildTable(region, {.order = order, .views = copiedViews(region, problem, order)});
+  const Result<Table> table = buildTable(region, {.order = order, .views = copiedViews(region, problem, order)});
   return table ? print(*toStream(*table)) : table.error().message;
 }
 

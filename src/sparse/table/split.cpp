@@ -178,8 +178,8 @@ class Splitter {
     return block != blocks_.end() && size > block->second && size % block->second != 0;
   }
 
-  /// The value of an expression beyond the edge of `v`, where every tensor along it is zero; nothing where it depends on
-  /// others.
+  /// The value of an expression beyond the edge of `v`, where every tensor along it is zero; nothing where it depends
+  /// on others.
   std::optional<double> beyond(ExprId id, VarId v) const {
     const Expr& e = from_.program.expr(id);
     if (e.kind == ExprKind::constant) return e.value;
@@ -206,9 +206,8 @@ class Splitter {
     if (added) {
       const auto [outer, inner] = dimsOf(dim, block);
       const Format format{{{LevelKind::dense, 0}, {LevelKind::compressed, 1}}};
-      known->second = out_.program.addTensor({.name = from_.program.dim(dim).name + ".range",
-                                              .dims = {outer, inner},
-                                              .format = format});
+      known->second = out_.program.addTensor(
+          {.name = from_.program.dim(dim).name + ".range", .dims = {outer, inner}, .format = format});
       out_.parts[known->second] = {{0, LevelPart::outer, block}, {0, LevelPart::inner, block}};
       out_.ranges[known->second] = from_.program.dim(dim).size;
     }

@@ -20,7 +20,8 @@ bool chance(Random& random, int percent) { return pick(random, 100) < percent; }
 
 /// Some axes in blocks of any size, each axis's outer part before its inner one.
 Format randomBlocks(const std::vector<int>& axes, Random& random) {
-  if (axes.size() == 2 && chance(random, 50)) return *namedFormat("bcsr", 2, {1 + pick(random, 5), 1 + pick(random, 5)});
+  if (axes.size() == 2 && chance(random, 50))
+    return *namedFormat("bcsr", 2, {1 + pick(random, 5), 1 + pick(random, 5)});
   Format out;
   const auto add = [&](int axis, LevelPart part, int64_t block, size_t from) {
     const size_t at = from + static_cast<size_t>(pick(random, static_cast<int64_t>(out.levels.size() - from) + 1));
