@@ -1,6 +1,6 @@
 #include "sim/parallel.h"
 
-#include <barrier>
+#include <atomic>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -32,12 +32,10 @@ struct Pace {
   double stepsASecond = 0;
 };
 
-/// Rounds on one thread, timed; whether the run came to its end.
+/// Rounds on one thread, the first half with each node timed; whether the run came to its end.
 Result<bool> runTimed(Network<Timed>& network, uint64_t rounds, Pace& pace) {
   pace.seconds.assign(network.nodes().size(), 1e-9);
-  const uint64_t before = stepsOf(network);
-  const auto start = Clock::now();
-  for (; rounds > 0; --rounds) {
+  for (uint64_t left = rounds / 2; left > 0; --left) {
     bool moved = false, finished = true;
     for (size_t n = 0; n < network.nodes().size(); ++n) {
       stream::RunNode<Timed>& node = *network.nodes()[n];
@@ -51,9 +49,38 @@ Result<bool> runTimed(Network<Timed>& network, uint64_t rounds, Pace& pace) {
     if (finished) return true;
     if (!moved) TK_RETURN_IF_ERROR(growSmallest(network));
   }
+  const uint64_t before = stepsOf(network);
+  const auto start = Clock::now();
+  TK_TRY(const bool ended, stream::runRounds(network, rounds - rounds / 2));
   pace.stepsASecond = static_cast<double>(stepsOf(network) - before) / secondsSince(start);
-  return false;
+  return ended;
 }
+
+/// Where threads wait for each other between rounds: these are too short to sleep in between.
+class Meeting {
+ public:
+  explicit Meeting(size_t threads) : threads_(threads) {}
+
+  /// Returns when all have come; the last one does `work` before that.
+  template <class Work>
+  void meet(const Work& work) {
+    const uint64_t turn = turn_.load(std::memory_order_acquire);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      work();
+      turn_.store(turn + 1, std::memory_order_release);
+      return;
+    }
+    for (int look = 0; turn_.load(std::memory_order_acquire) == turn; ++look)
+      if (look >= kLooks) std::this_thread::yield();  // another's core may be taken
+  }
+
+ private:
+  static constexpr int kLooks = 20000;
+  size_t threads_;
+  std::atomic<size_t> arrived_ = 0;
+  std::atomic<uint64_t> turn_ = 0;
+};
 
 class Crew {
  public:
@@ -64,7 +91,7 @@ class Crew {
         moved_(threads),
         firsts_(threads + 1, 0),
         stepsBefore_(stepsOf(network)),
-        end_(threads, EndRound{this}) {
+        end_(threads) {
     shareOut(threads);
     shareChannels();
   }
@@ -75,15 +102,20 @@ class Crew {
     for (size_t i = 1; i < moved_.size(); ++i) others.emplace_back([this, i] { work(i); });
     work(0);
     others.clear();
-    for (Channel* channel : shared_) channel->share(false);
+    for (const auto& [channel, capacity] : shared_) {
+      channel->share(false);
+      channel->shrink(capacity);
+    }
+    for (const auto& node : nodes())
+      for (Channel::Reader* reader : node->site().inputs) reader->abroad = false;
     if (!outcome_) return outcome_.error();
     return !givenUp_;
   }
 
  private:
-  struct EndRound {
-    Crew* crew;
-    void operator()() noexcept { crew->endRound(); }
+  struct Shared {
+    Channel* channel;
+    size_t capacity;  // that it had, and gets again
   };
   struct alignas(64) Moved {
     bool any = false;
@@ -110,13 +142,14 @@ class Crew {
     for (size_t n = 0; n < nodes().size(); ++n)
       for (const Channel* channel : nodes()[n]->site().outputs) home[channel] = static_cast<size_t>(partOf(n));
     for (size_t n = 0; n < nodes().size(); ++n)
-      for (const Channel::Reader* reader : nodes()[n]->site().inputs) {
+      for (Channel::Reader* reader : nodes()[n]->site().inputs) {
         if (home.at(reader->channel) == static_cast<size_t>(partOf(n))) continue;
-        if (std::ranges::find(shared_, reader->channel) != shared_.end()) continue;
+        reader->abroad = true;
+        if (std::ranges::find(shared_, reader->channel, &Shared::channel) != shared_.end()) continue;
+        shared_.push_back({reader->channel, reader->channel->capacity()});
         if (reader->channel->elements() == 0)
           while (reader->channel->capacity() < kShared) reader->channel->grow();
         reader->channel->share(true);
-        shared_.push_back(reader->channel);
       }
   }
 
@@ -131,7 +164,7 @@ class Crew {
         if (!now) break;
       }
       moved_[part].any = moved;
-      end_.arrive_and_wait();
+      end_.meet([this] { endRound(); });
     }
   }
 
@@ -146,7 +179,7 @@ class Crew {
       return;
     }
     for (const Moved& one : moved_) moved = moved || one.any;
-    for (Channel* channel : shared_) channel->publish();
+    for (const Shared& one : shared_) one.channel->publish();
     if (finished) stop_ = true;
     if (!finished && !moved) {
       outcome_ = growSmallest(network_);
@@ -160,8 +193,8 @@ class Crew {
     }
   }
 
-  static constexpr size_t kShared = 16384;  // tokens of a stream between threads
-  static constexpr int kPasses = 8;
+  static constexpr size_t kShared = 32768;  // tokens of a stream between threads
+  static constexpr int kPasses = 16;
   static constexpr uint64_t kTrial = 256;  // rounds after which it is known whether threads pay
 
   Network<Timed>& network_;
@@ -169,12 +202,12 @@ class Crew {
   const std::function<bool()>& pause_;
   std::vector<Moved> moved_;    // by thread
   std::vector<size_t> firsts_;  // of the nodes of each thread, and their end
-  std::vector<Channel*> shared_;
+  std::vector<Shared> shared_;
   Result<> outcome_ = Unit{};
   bool stop_ = false, givenUp_ = false;  // written between rounds only
   uint64_t rounds_ = 0, stepsBefore_;
   Clock::time_point start_ = Clock::now();
-  std::barrier<EndRound> end_;
+  Meeting end_;
 };
 
 }  // namespace

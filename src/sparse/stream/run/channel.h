@@ -22,7 +22,11 @@ class Channel {
     Stamp offset = 0;  // added to every stamp: one for each broadcast on the way
     Stamp waited = 0;  // cycles that the reader waited for tokens here
     uint32_t port = 0;
+    bool abroad = false;  // runs on another thread than the producer, and sees what was put before the last `publish`
     std::unique_ptr<Occupancy> watch;  // where the run is watched
+
+    /// Behind the last token that may be read.
+    size_t end() const { return abroad ? channel->published_ : channel->tail_; }
   };
 
   Channel(size_t capacity, bool timed, size_t elements) : timed_(timed), elements_(elements) { resize(capacity); }
@@ -52,6 +56,11 @@ class Channel {
   /// Whether its producer may have to wait for room that only growing gives.
   bool isFull() const { return isTight() && firstUnread() < capacity_ / 2; }
   void grow() { resize(capacity_ * 2); }
+  /// Gives room back that it was given, as far as its backlog is not in it: small channels stay in the caches.
+  void shrink(size_t capacity) {
+    makeRoom();
+    while (capacity_ > capacity && capacity_ / 2 >= tail_ + 16) resize(capacity_ / 2);
+  }
   /// Room for n tokens, whatever the backlog.
   void reserve(size_t n) {
     makeRoom();
@@ -64,7 +73,7 @@ class Channel {
     blocks_.cool();
   }
 
-  /// Whether producer and readers run on several threads: then readers see what was put before the last `publish`.
+  /// Whether producer and readers run on several threads: then room is made by `publish` alone.
   void share(bool shared) {
     shared_ = shared;
     publish();
@@ -86,7 +95,6 @@ class Channel {
   Stamp* stamps() { return reinterpret_cast<Stamp*>(stamps_.data()); }
   double* blocks() { return reinterpret_cast<double*>(blocks_.data()); }
   size_t tail() const { return tail_; }
-  size_t readable() const { return shared_ ? published_ : tail_; }
   void setTail(size_t tail) {
     if (watched_) [[unlikely]]
       note(tail);

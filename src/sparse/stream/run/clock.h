@@ -19,7 +19,7 @@ class In {
         stamps_(reader->channel->stamps()),
         offset_(reader->offset),
         at_(reader->at),
-        end_(reader->channel->readable()) {}
+        end_(reader->end()) {}
   In(const In&) = delete;
   In& operator=(const In&) = delete;
   ~In() {

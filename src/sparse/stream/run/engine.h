@@ -12,7 +12,7 @@ Diagnostic stuck(const Network<P>& network) {
     if (node->done()) continue;
     const auto& site = node->site();
     for (size_t i = 0; i < site.inputs.size(); ++i) {
-      if (site.inputs[i]->at < site.inputs[i]->channel->readable()) continue;
+      if (site.inputs[i]->at < site.inputs[i]->end()) continue;
       const Node& from = graph.node(site.id);
       return {"T0963", from.location,
               fmt::format("{}: input {} (%{}), token {}: nothing comes, though its streams have not ended",
