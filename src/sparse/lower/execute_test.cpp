@@ -258,6 +258,30 @@ Back[i] = sum(j: Over[i, j] * x[j]) + max(j: Over[i, j] - 9)
     }
 }
 
+/// The largest of stored entries that are all -inf is -inf; of none it is 0.
+TEST(Execute, InfiniteMaximaAreNotNothing) {
+  const Source source = *parseSource(R"(dim N = 3
+input A[N, N]: csr
+input B[N, N]
+output Most[N]
+output Least[N]
+Most[i] = max(j in A[i, j]: log(B[i, j]))
+Least[i] = min(j in A[i, j]: 0 - log(B[i, j])))");
+  Entries pattern{{3, 3}, {}, {}};
+  pattern.add({0, 1}, 1);
+  pattern.add({0, 2}, 1);
+  pattern.add({2, 0}, 1);
+  Entries values{{3, 3}, {}, {}};
+  values.add({2, 0}, 0.5);
+  const Bindings inputs = {{"A", *pack(pattern, *namedFormat("csr", 2), DType::f64)},
+                           {"B", *pack(values, Format::dense(2), DType::f64)}};
+  for (const Schedule& schedule : {unfused(), automatic(), Schedule{.name = "all", .fuse = Schedule::Fuse::all}}) {
+    const Execution run = *execute(*compile(source.program, schedule, &inputs), inputs);
+    EXPECT_EQ(toDense(run.results.at("Most")), (std::vector<double>{-INFINITY, 0, std::log(0.5)}));
+    EXPECT_EQ(toDense(run.results.at("Least")), (std::vector<double>{INFINITY, 0, -std::log(0.5)}));
+  }
+}
+
 /// A copy in the other's blocks is read, which says so and stores the same entries.
 TEST(Execute, TwoBlockSizesMeet) {
   const Source source = *parseSource(R"(dim N = 7

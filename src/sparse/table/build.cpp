@@ -203,16 +203,6 @@ Bundle TableBuilder::foldOut(Bundle bundle, const Expr& e) {
     }
     bundle.levels.erase(bundle.levels.begin() + static_cast<int64_t>(l));
   }
-  const bool mayBeEmpty = std::any_of(e.args.begin() + 1, e.args.end(), [&](ExprId pattern) {
-    return !region_.ranges.contains(program_.expr(pattern).tensor);
-  });
-  if (e.fold == Fold::sum || !mayBeEmpty) return bundle;
-  // A fold over no entries is 0, not its identity.
-  emit_.at(static_cast<int>(table_.rows.size()), statementColumn_);
-  emit_.rule("a fold over no entries is 0");
-  const double identity = e.fold == Fold::max ? -INFINITY : INFINITY;
-  const Port any = emit_.applyScalar(Fn::ne, bundle.val, identity, false);
-  bundle.val = emit_.selectScalar(any, bundle.val, 0);
   return bundle;
 }
 

@@ -157,12 +157,15 @@ class Inliner {
         outside *= size;
     }
     if (all == 0) return to_.constant(0);
-    if (e.fold == Fold::max || e.fold == Fold::min)
-      return vars.empty() ? body : to_.reduce(e.fold, std::move(vars), body, patterns);
+    const auto stored = [&] { return to_.reduce(Fold::sum, vars, to_.constant(1), patterns); };
+    if (e.fold == Fold::max || e.fold == Fold::min) {
+      if (vars.empty()) return body;
+      const ExprId most = to_.reduce(e.fold, vars, body, patterns);
+      return patterns.empty() ? most : to_.apply(Fn::select, {stored(), most, to_.constant(0)});
+    }
     const ExprId sum = vars.empty() ? body : to_.reduce(Fold::sum, vars, body, patterns);
     if (e.fold == Fold::mean) {
-      if (!patterns.empty())
-        return vars.empty() ? body : to_.apply(Fn::div, {sum, to_.reduce(Fold::sum, vars, to_.constant(1), patterns)});
+      if (!patterns.empty()) return vars.empty() ? body : to_.apply(Fn::div, {sum, stored()});
       return vars.empty() ? body : to_.apply(Fn::div, {sum, to_.constant(all / outside)});
     }
     return outside == 1 ? sum : applied(Fn::mul, {sum, to_.constant(outside)});

@@ -14,7 +14,8 @@ namespace tokamak::sparse {
 ///   Y[i, h] = relu(A[i, k] * T[k, h])
 ///
 /// A folded variable whose name is bound where its statement is put gets a number: `k_1`. Means are
-/// written as sums, sizes as numbers, folds over variables that the body has not as products.
+/// written as sums, sizes as numbers, folds over variables that the body has not as products, and maxima and minima of
+/// stored entries as 0 where there are none.
 struct Region {
   std::vector<size_t> statements;  // of the whole program, in its order
   Program program;
