@@ -268,6 +268,35 @@ TEST_F(MatMulTest, ManyThreadsAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
+TEST_F(MatMulTest, LongSumsAreCut) {
+  for (int flags = 0; flags < 16; ++flags) {
+    MatMulDesc desc;
+    desc.transposeA = flags & 1, desc.transposeB = flags & 2, desc.constantB = flags & 4;
+    if (flags & 8) desc.bias = true, desc.postOps = {{PostOpKind::add}, {PostOpKind::gelu_erf}};
+    auto call = *library()->matmul(desc);
+    for (const MatMulDims& d : {MatMulDims{1, 20, 33, 1000}, {1, 3, 17, 401}, {2, 5, 7, 500}}) expectRight(*call, d);
+    if (HasFatalFailure()) FAIL() << "flags " << flags;
+    EXPECT_NE(call->implementation({1, 20, 33, 1000})->find("parts"), std::string::npos);
+    EXPECT_EQ(call->implementation({1, 20, 33, 128})->find("parts"), std::string::npos);
+  }
+}
+
+/// One sum of 1024 products is twice as far from the exact one as sums of 192.
+TEST_F(MatMulTest, LongSumsAreAsExactAsShortOnes) {
+  const MatMulDesc desc{.transposeB = true};
+  const MatMulDims d{1, 16, 64, 1024};
+  Random random;
+  std::vector<Buffer> buffers = makeBuffers(desc, d, random);
+  const auto expected = naive(desc, d, buffers, buffers.back());
+  std::vector<void*> addresses;
+  for (Buffer& buffer : buffers) addresses.push_back(buffer.data());
+  ASSERT_TRUE((*library()->matmul(desc))->run(d, addresses));
+  double error = 0, size = 0;
+  for (size_t i = 0; i < expected.size(); ++i)
+    error += std::pow(buffers.back().get(i) - expected[i], 2), size += std::pow(expected[i], 2);
+  EXPECT_LT(std::sqrt(error / size), 6 * std::exp2(-24));
+}
+
 TEST_F(MatMulTest, RefusesWithReasons) {
   MatMulDesc desc;
   desc.a = DType::f64;

@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t kLargeWeights = 1 << 20;  // bytes from which on a second copy costs less than oneDNN's padding
 
-int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 std::vector<int64_t> spatialShape(int64_t first, int64_t second, std::span<const int64_t> spatial) {
   std::vector<int64_t> shape = {first, second};
   shape.insert(shape.end(), spatial.begin(), spatial.end());

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "library/mended_call.h"
 #include "library/post_op.h"
+#include "library/product_sums.h"
 
 namespace tokamak::library {
 
@@ -72,7 +74,7 @@ Decision OneDnnMatMul::accepts(const std::shared_ptr<const OneDnn>& lib, const M
   for (const MatMulDims& dims : {MatMulDims{1, 64, 96, 80}, MatMulDims{2, 64, 96, 80}}) {
     auto made = probe.make(probe.collapse(dims));
     if (!made) return Decision::no(made.error().message);
-    if ((*made)->primitive->isReference()) {
+    if ((*made)->parts.front()->primitive->isReference()) {
       std::string list;
       for (const PostOp& op : desc.postOps)
         list +=
@@ -94,8 +96,9 @@ MatMulDims OneDnnMatMul::collapse(MatMulDims dims) const {
 }
 
 /// Any layout where b is packed, as long as few different ones have been asked for.
-Result<MemoryDesc> OneDnnMatMul::weightsDesc(const MatMulDims& dims, std::span<const int64_t> shape) const {
-  if (!desc_.constantB) return makeMemoryDesc(*lib_, shape, desc_.b, stridesOf(shape, desc_.transposeB));
+Result<MemoryDesc> OneDnnMatMul::weightsDesc(const MatMulDims& dims, std::span<const int64_t> shape,
+                                             std::span<const int64_t> strides) const {
+  if (!desc_.constantB) return makeMemoryDesc(*lib_, shape, desc_.b, strides);
   std::lock_guard lock(layoutsMutex_);
   const Layout* first = nullptr;
   int count = 0;
@@ -120,41 +123,80 @@ void OneDnnMatMul::rememberLayout(const MatMulDims& dims, const_dnnl_memory_desc
   layouts_.push_back({dims.n, dims.k, MemoryDesc(copy, lib_->api->dnnl_memory_desc_destroy)});
 }
 
-Result<std::shared_ptr<const OneDnnMatMul::Prepared>> OneDnnMatMul::make(const MatMulDims& d) const {
+/// Over `k` of the dims.k: parts after the first add to the result, the last one has bias and post-ops.
+Result<std::shared_ptr<const OneDnnMatMul::Part>> OneDnnMatMul::makePart(const MatMulDims& d, int64_t k, bool first,
+                                                                         bool last, bool repack) const {
   const auto shapeA = shapeOf(d, desc_.broadcastA ? 1 : d.batch, d.m, d.k);
   const auto shapeB = shapeOf(d, desc_.broadcastB ? 1 : d.batch, d.k, d.n);
   const auto shapeC = shapeOf(d, d.batch, d.m, d.n), shapeBias = shapeOf(d, 1, 1, d.n);
-  TK_TRY(const MemoryDesc a, makeMemoryDesc(*lib_, shapeA, desc_.a, stridesOf(shapeA, desc_.transposeA)));
-  TK_TRY(const MemoryDesc b, weightsDesc(d, shapeB));
+  const auto stridesB = stridesOf(shapeB, desc_.transposeB);
+  auto partA = shapeA, partB = shapeB;
+  partA.back() = k, partB[partB.size() - 2] = k;
+  MatMulDims partDims = d;
+  partDims.k = k;
+  const bool bias = desc_.bias && last;
+  std::vector<PostOp> postOps;
+  if (!first) postOps.push_back({PostOpKind::sum});
+  if (last) postOps.insert(postOps.end(), postOps_.begin(), postOps_.end());
+
+  TK_TRY(const MemoryDesc a, makeMemoryDesc(*lib_, partA, desc_.a, stridesOf(shapeA, desc_.transposeA)));
+  TK_TRY(const MemoryDesc b,
+         repack ? makeMemoryDesc(*lib_, partB, desc_.b, {}) : weightsDesc(partDims, partB, stridesB));
   TK_TRY(const MemoryDesc c, makeMemoryDesc(*lib_, shapeC, desc_.c, denseStrides(shapeC)));
-  TK_TRY(const MemoryDesc bias, makeMemoryDesc(*lib_, shapeBias, desc_.biasType, denseStrides(shapeBias)));
+  TK_TRY(const MemoryDesc biasDesc, makeMemoryDesc(*lib_, shapeBias, desc_.biasType, denseStrides(shapeBias)));
   std::vector<MemoryDesc> operands;
-  for (const PostOp& op : postOps_) {
+  for (const PostOp& op : postOps) {
     const auto shape = operandShape(d, op.broadcast);
     TK_TRY(operands.emplace_back(nullptr, nullptr), makeMemoryDesc(*lib_, shape, op.dtype, denseStrides(shape)));
   }
-  TK_TRY(const auto attributes, makeAttributes(*lib_, postOps_, operands));
+  TK_TRY(const auto attributes, makeAttributes(*lib_, postOps, operands));
 
   dnnl_primitive_desc_t created = nullptr;
   const dnnl_status_t status = lib_->api->dnnl_matmul_primitive_desc_create(
-      &created, lib_->engine.get(), a.get(), b.get(), desc_.bias ? bias.get() : nullptr, c.get(), attributes.get());
+      &created, lib_->engine.get(), a.get(), b.get(), bias ? biasDesc.get() : nullptr, c.get(), attributes.get());
   if (status != dnnl_success) return oneDnnError(fmt::format("{} matmul", nameOf(desc_.a)), status);
-  auto prepared = std::make_shared<Prepared>();
-  prepared->primitive =
+  auto part = std::make_shared<Part>();
+  part->primitive =
       std::make_unique<Primitive>(lib_, Owned<dnnl_primitive_desc>(created, lib_->api->dnnl_primitive_desc_destroy));
-  TK_TRY(prepared->plainB, makeMemoryDesc(*lib_, shapeB, desc_.b, stridesOf(shapeB, desc_.transposeB)));
+  TK_TRY(part->plainB, makeMemoryDesc(*lib_, partB, desc_.b, stridesB));
 
-  Primitive& primitive = *prepared->primitive;
+  Primitive& primitive = *part->primitive;
+  part->scratchBytes = alignUp(primitive.scratchBytes());
   const auto chosen = primitive.argumentDesc(dnnl_query_weights_md);
-  prepared->packed = desc_.constantB && !lib_->api->dnnl_memory_desc_equal(chosen, prepared->plainB.get());
-  if (prepared->packed) rememberLayout(d, chosen);
+  if (!lib_->api->dnnl_memory_desc_equal(chosen, part->plainB.get())) {
+    part->packed = !repack;
+    if (part->packed) {
+      rememberLayout(partDims, chosen);
+    } else {
+      TK_TRY(part->repack, makeReorder(lib_, part->plainB.get(), chosen));
+      part->repackedOffset = alignUp(std::max(primitive.scratchBytes(), part->repack->scratchBytes()));
+      part->scratchBytes = part->repackedOffset + static_cast<int64_t>(lib_->api->dnnl_memory_desc_get_size(chosen));
+    }
+  }
   primitive.addArgument(DNNL_ARG_SRC, a.get());
   primitive.addArgument(DNNL_ARG_WEIGHTS, chosen);
-  if (desc_.bias) primitive.addArgument(DNNL_ARG_BIAS, bias.get());
-  for (size_t i = 0; i < postOps_.size(); ++i)
-    if (hasOperand(postOps_[i].kind))
+  if (bias) primitive.addArgument(DNNL_ARG_BIAS, biasDesc.get());
+  for (size_t i = 0; i < postOps.size(); ++i)
+    if (hasOperand(postOps[i].kind))
       primitive.addArgument(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, operands[i].get());
   primitive.addArgument(DNNL_ARG_DST, c.get());
+  return std::shared_ptr<const Part>(std::move(part));
+}
+
+Result<std::shared_ptr<const OneDnnMatMul::Prepared>> OneDnnMatMul::make(const MatMulDims& d) const {
+  const ProductSums sums = planSums(desc_, d);
+  auto prepared = std::make_shared<Prepared>();
+  prepared->length = sums.length;
+  for (int64_t begin = 0; begin < d.k; begin += sums.length) {
+    const bool last = begin + sums.length >= d.k, likeBefore = begin > sums.length && !last;
+    if (!likeBefore) {
+      TK_TRY(auto part, makePart(d, std::min(sums.length, d.k - begin), begin == 0, last, sums.repack));
+      prepared->scratchBytes = std::max(prepared->scratchBytes, part->scratchBytes);
+      prepared->parts.push_back(std::move(part));
+    } else {
+      prepared->parts.push_back(prepared->parts.back());
+    }
+  }
   return std::shared_ptr<const Prepared>(std::move(prepared));
 }
 
@@ -169,12 +211,36 @@ Result<> OneDnnMatMul::prepare(const MatMulDims& dims) const {
   if (dims.batch < 0 || dims.m < 0 || dims.n < 0 || dims.k < 0) return badDims(dims);
   if (dims.batch == 0 || dims.m == 0 || dims.n == 0 || dims.k == 0) return Unit{};
   TK_TRY(const auto prepared, find(collapse(dims)));
-  return prepared->primitive->build();
+  for (const auto& part : prepared->parts) {
+    if (part->repack) TK_RETURN_IF_ERROR(part->repack->build());
+    TK_RETURN_IF_ERROR(part->primitive->build());
+  }
+  return Unit{};
 }
 
 Result<std::string> OneDnnMatMul::implementation(const MatMulDims& dims) const {
   TK_TRY(const auto prepared, find(collapse(dims)));
-  return prepared->primitive->implementation();
+  const Part& part = *prepared->parts.front();
+  std::string name = part.primitive->implementation();
+  if (part.repack) name += " +reorder";
+  if (prepared->parts.size() > 1) name += fmt::format(" in {} parts", prepared->parts.size());
+  return name;
+}
+
+Result<> OneDnnMatMul::runPart(const Part& part, std::span<void* const> buffers, std::byte* scratch) const {
+  std::array<void*, kInlineAddresses> small;
+  std::vector<void*> large(buffers.size() > small.size() ? buffers.size() : 0);
+  const std::span<void*> addresses(large.empty() ? small.data() : large.data(), buffers.size());
+  std::copy(buffers.begin(), buffers.end(), addresses.begin());
+  if (part.packed) {
+    TK_TRY(addresses[1],
+           weights_.get(lib_, buffers[1], part.plainB.get(), part.primitive->argumentDesc(dnnl_query_weights_md)));
+  } else if (part.repack) {
+    addresses[1] = scratch + part.repackedOffset;
+    void* const pair[] = {buffers[1], addresses[1]};
+    TK_RETURN_IF_ERROR(part.repack->run(pair, scratch));
+  }
+  return part.primitive->run(addresses, scratch);
 }
 
 Result<> OneDnnMatMul::run(const MatMulDims& dims, std::span<void* const> buffers) const {
@@ -186,19 +252,21 @@ Result<> OneDnnMatMul::run(const MatMulDims& dims, std::span<void* const> buffer
                        buffers.subspan(first, buffers.size() - first - 1), buffers.back());
     return Unit{};
   }
-  TK_TRY(const auto prepared, find(collapse(dims)));
-  const Primitive& primitive = *prepared->primitive;
-  std::array<void*, kInlineAddresses> small;
-  std::vector<void*> large(buffers.size() > small.size() ? buffers.size() : 0);
-  const std::span<void*> addresses(large.empty() ? small.data() : large.data(), buffers.size());
-  std::copy(buffers.begin(), buffers.end(), addresses.begin());
-  if (prepared->packed) {
-    TK_TRY(addresses[1],
-           weights_.get(lib_, buffers[1], prepared->plainB.get(), primitive.argumentDesc(dnnl_query_weights_md)));
+  const MatMulDims d = collapse(dims);
+  TK_TRY(const auto prepared, find(d));
+  const ScratchLease scratch(lib_->scratch(), prepared->scratchBytes);
+  if (prepared->scratchBytes > 0 && !scratch.data()) return oneDnnError("matmul scratch", dnnl_out_of_memory);
+  if (prepared->parts.size() == 1) return runPart(*prepared->parts.front(), buffers, scratch.data());
+  const int64_t stepA = prepared->length * (desc_.transposeA ? d.m : 1) * byteWidth(desc_.a);
+  const int64_t stepB = prepared->length * (desc_.transposeB ? 1 : d.n) * byteWidth(desc_.b);
+  std::vector<void*> given = {buffers[0], buffers[1], buffers.back()};
+  for (const auto& part : prepared->parts) {
+    if (part == prepared->parts.back()) given.insert(given.begin() + 2, buffers.begin() + 2, buffers.end() - 1);
+    TK_RETURN_IF_ERROR(runPart(*part, given, scratch.data()));
+    given[0] = static_cast<std::byte*>(given[0]) + stepA;
+    given[1] = static_cast<std::byte*>(given[1]) + stepB;
   }
-  const ScratchLease scratch(lib_->scratch(), primitive.scratchBytes());
-  if (primitive.scratchBytes() > 0 && !scratch.data()) return oneDnnError("matmul scratch", dnnl_out_of_memory);
-  return primitive.run(addresses, scratch.data());
+  return Unit{};
 }
 
 }  // namespace tokamak::library

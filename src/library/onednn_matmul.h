@@ -19,10 +19,18 @@ class OneDnnMatMul final : public MatMulCall {
   Result<std::string> implementation(const MatMulDims& dims) const override;
 
  private:
-  struct Prepared {
+  /// The product over `length` of the k, or over all of it.
+  struct Part {
     std::unique_ptr<Primitive> primitive;
+    std::unique_ptr<Primitive> repack;  // of b, into the layout that the primitive chose
     MemoryDesc plainB{nullptr, nullptr};
-    bool packed = false;
+    bool packed = false;  // b, once and for all
+    int64_t scratchBytes = 0, repackedOffset = 0;
+  };
+  struct Prepared {
+    int64_t length = 0;                              // of a part
+    std::vector<std::shared_ptr<const Part>> parts;  // in order; equal ones are one
+    int64_t scratchBytes = 0;
   };
   struct Layout {
     int64_t n, k;
@@ -32,7 +40,11 @@ class OneDnnMatMul final : public MatMulCall {
   MatMulDims collapse(MatMulDims dims) const;
   Result<std::shared_ptr<const Prepared>> find(const MatMulDims& dims) const;
   Result<std::shared_ptr<const Prepared>> make(const MatMulDims& dims) const;
-  Result<MemoryDesc> weightsDesc(const MatMulDims& dims, std::span<const int64_t> shape) const;
+  Result<std::shared_ptr<const Part>> makePart(const MatMulDims& dims, int64_t k, bool first, bool last,
+                                               bool repack) const;
+  Result<MemoryDesc> weightsDesc(const MatMulDims& dims, std::span<const int64_t> shape,
+                                 std::span<const int64_t> strides) const;
+  Result<> runPart(const Part& part, std::span<void* const> addresses, std::byte* scratch) const;
   void rememberLayout(const MatMulDims& dims, const_dnnl_memory_desc_t desc) const;
 
   std::shared_ptr<const OneDnn> lib_;

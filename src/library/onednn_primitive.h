@@ -73,6 +73,9 @@ class Primitive {
 Result<std::unique_ptr<Primitive>> makeReorder(const std::shared_ptr<const OneDnn>& lib, const_dnnl_memory_desc_t from,
                                                const_dnnl_memory_desc_t to);
 
+/// Bytes up to the end of the last cache line.
+inline int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
 /// Scratch for the time of one call.
 class ScratchLease {
  public:
