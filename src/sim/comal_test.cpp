@@ -82,5 +82,38 @@ TEST(Comal, RandomGraphsOfBlocksAgreeWithTheReference) {
   }
 }
 
+/// Whatever the profile, the node where streams do not fit says so, with port and token.
+TEST(Simulate, StopsThatDisagreeAreNamed) {
+  const auto graph = stream::parse(R"(stream @bad {
+  tensor @B[8] dense
+  tensor @C[4] dense
+  output @x[8] dense
+  %r0 = root @B
+  %c, %r = scan @B 0 %r0
+  %s0 = root @C
+  _, %s = scan @C 0 %s0
+  %v = array @B %r
+  %w = array @C %s
+  %y = alu add %v, %w
+  write_level @x 0 %c
+  write_values @x %y
+}
+)");
+  ASSERT_TRUE(graph) << graph.error().str();
+  stream::TensorStorage b, c;
+  b.levels = {{stream::LevelFormat::dense, 8, {}, {}}};
+  b.values.assign(8, 1.0);
+  c.levels = {{stream::LevelFormat::dense, 4, {}, {}}};
+  c.values.assign(4, 1.0);
+  const stream::Storages data = {{"B", b}, {"C", c}};
+  for (const Profile profile : {Profile::comal, Profile::comal_hbm, Profile::hw}) {
+    const auto report = simulate(*graph, viewsOf(data), {.profile = profile});
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code, "T0960") << report.error().str();
+    EXPECT_NE(report.error().message.find("node 6 (alu add): input 1 (%w), token 4: S0"), std::string::npos)
+        << report.error().str();
+  }
+}
+
 }  // namespace
 }  // namespace tokamak::sim

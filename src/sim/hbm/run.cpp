@@ -60,8 +60,10 @@ class Scheduler {
           const size_t n = w * 64 + static_cast<size_t>(std::countr_zero(ready_[w]));
           ready_[w] &= ready_[w] - 1;
           RunNode<Timed>& node = *nodes()[n];
-          if (node.done() || !node.advance()) continue;
+          if (node.done()) continue;
+          const bool moved = node.advance();
           if (node.fault()) return *node.fault();
+          if (!moved) continue;
           for (size_t consumer : links_[n].consumers) wake(consumer);
           for (size_t producer : links_[n].producers)
             if (isHeldUp(producer)) wake(producer);

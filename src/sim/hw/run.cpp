@@ -122,9 +122,10 @@ class Scheduler {
         return next_.add(n);
       }
       clock.start(cycle);
-      if (!node.advance()) return sleep(n);
+      const bool moved = node.advance();
+      fault = node.fault();
+      if (!moved) return sleep(n);
       awaitAnybody_.remove(n);
-      if (node.fault()) fault = node.fault();
       if (state_[n].computes) --units;
       progressed(n);
     });
