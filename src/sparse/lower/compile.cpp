@@ -77,7 +77,6 @@ std::set<std::string> variablesOf(const Program& program, const std::vector<size
 /// are depends on the data, and a schedule is to hold for other data too.
 RegionSchedule withoutRewritten(const Program& written, const Program& rewritten, const std::vector<size_t>& statements,
                                 RegionSchedule wish, std::vector<std::string>& notes) {
-  const std::set<std::string> now = variablesOf(rewritten, statements, wish);
   std::map<std::string, bool> isHere;  // of the tensors that are still computed
   for (const Statement& s : rewritten.statements()) isHere[rewritten.tensor(s.tensor).name] = false;
   for (const size_t s : statements) isHere[rewritten.tensor(rewritten.statements()[s].tensor).name] = true;
@@ -86,11 +85,18 @@ RegionSchedule withoutRewritten(const Program& written, const Program& rewritten
     const auto found = isHere.find(written.tensor(written.statements()[s].tensor).name);
     if (found == isHere.end() || found->second) before.push_back(s);
   }
-  for (const std::string& name : variablesOf(written, before, wish)) {
-    if (now.contains(name)) continue;
-    const size_t named =
-        std::erase(wish.order, name) + std::erase_if(wish.parallel, [&](const auto& p) { return p.first == name; });
-    if (named > 0) notes.push_back(fmt::format("{} is not looped over: the algebra has rewritten it away", name));
+  const auto isNamed = [](const std::string& name) { return [&](const auto& said) { return said.first == name; }; };
+  const RegionSchedule asWritten = wish;
+  // Blocks first: without them the rest can be split.
+  for (const bool blocks : {true, false}) {
+    const RegionSchedule none;
+    const std::set<std::string> now = variablesOf(rewritten, statements, blocks ? none : wish);
+    for (const std::string& name : variablesOf(written, before, blocks ? none : asWritten)) {
+      if (now.contains(name)) continue;
+      const size_t named = blocks ? std::erase_if(wish.blocks, isNamed(name))
+                                  : std::erase(wish.order, name) + std::erase_if(wish.parallel, isNamed(name));
+      if (named > 0) notes.push_back(fmt::format("{} is not looped over: the algebra has rewritten it away", name));
+    }
   }
   return wish;
 }

@@ -258,6 +258,23 @@ Back[i] = sum(j: Over[i, j] * x[j]) + max(j: Over[i, j] - 9)
     }
 }
 
+/// Blocks along a variable that the algebra has rewritten away go with it: j_1 is the maximum's inside the sum.
+TEST(Execute, BlocksOfWhatIsRewrittenAway) {
+  const Source source = *parseSource(R"(dim N = 5
+input x[N]
+input z[N]
+output y[N]
+m = max(j: x[j])
+y[i] = sum(j: m * m * x[j]) * z[i]
+schedule inner { fuse all { order i, j, j_1_o, j_1_i  block j_1 2 } })");
+  std::mt19937_64 random(2);
+  const Bindings inputs = randomInputs(source.program, 1, random);
+  EXPECT_TRUE(runsAsDense(source.program, *source.find("inner"), inputs));
+  const Compiled compiled = *compile(source.program, *source.find("inner"), &inputs);
+  ASSERT_FALSE(compiled.algebra.empty());
+  EXPECT_TRUE(compiled.regions[0].blocks.empty());
+}
+
 /// The largest of stored entries that are all -inf is -inf; of none it is 0.
 TEST(Execute, InfiniteMaximaAreNotNothing) {
   const Source source = *parseSource(R"(dim N = 3
