@@ -35,7 +35,7 @@ TEST(EmitCuda, VectorsOfHalvesMoveInSixteenBytes) {
   tk::load<16>(v, x + t0);
   float w[8];
 #pragma unroll
-  for (int l = 0; l < 8; ++l) w[l] = tk::f32_of_bf16(v[l]) * 0.5f;
+  for (int l = 0; l < 8; ++l) w[l] = tk::f32_lane(v, l) * 0.5f;
   tk::bf16 t1[8];
   tk::narrow_bf16(t1, w);
   tk::store<16>(y + t0, t1);

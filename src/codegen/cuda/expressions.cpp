@@ -124,6 +124,8 @@ Text FunctionText::nodeText(ExprId id) {
                },
                [&](const Convert& e) {
                  if (expr.type.dtype == DType::i64 && isNarrow(id)) return castTo("int", value(e.a));
+                 if (const auto lane = halfLane(e.a))
+                   return convertText(snippets_, DType::f32, expr.type.dtype, *lane);
                  return convertText(snippets_, dtypeOf(e.a), expr.type.dtype, value(e.a));
                },
                [&](const Load& e) { return loadText(id, e); }, [&](const Splat& e) { return named(e.a); },
@@ -140,6 +142,18 @@ Text FunctionText::nodeText(ExprId id) {
                [&](const Extract& e) { return kernel_.type(e.a).lanes == 1 ? value(e.a) : lane(e.a, e.lane); },
                [&](const Philox& e) { return philoxText(id, e); }},
       expr.node);
+}
+
+/// Lanes of halves that two share a register are taken from there in one instruction each; what is only rounded goes
+/// through such registers too, where a pair is rounded at once.
+std::optional<Text> FunctionText::halfLane(ExprId id) {
+  const ValueType type = kernel_.type(id);
+  if (type.dtype != DType::bf16 || type.lanes % 2 != 0) return {};
+  narrowLanes(id);
+  const auto* var = std::get_if<Var>(&kernel_.expr(id).node);
+  const std::string& name = var ? nameOf(var->var) : known(id)->name;
+  if (name.empty()) return {};
+  return call(snippets_.use("f32_lane"), {{name, Level::atom}, {"l", Level::atom}});
 }
 
 // ---- integers ----

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "codegen/cuda/ranges.h"
@@ -58,6 +59,7 @@ class FunctionText {
   void remember(kernel::ExprId id, Remembered what);
   void giveName(kernel::ExprId id, const Text& text);
   void narrowLanes(kernel::ExprId id);
+  std::optional<Text> halfLane(kernel::ExprId id);  // lane `l` of an array of bf16, as f32
   bool isPlain(kernel::ExprId id) const;  // a number, a symbol, a variable, or lanes of one
   Text nodeText(kernel::ExprId id);
   Text loadText(kernel::ExprId id, const kernel::Load& e);
