@@ -21,6 +21,7 @@ from . import _ext
 from .conv_biases import split_biases
 from .decompositions import HALVES
 from .engine import engine
+from .host_numbers import take_in
 from .importer.entries import Refusal
 from .importer.graph import Importer
 from .importer.tensors import device_of
@@ -98,6 +99,7 @@ def compile_graph(
 ) -> CompiledGraph:
     """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
+    take_in(module)
     split_biases(module)
     split_products(module)
     pick_logs(module)

@@ -164,3 +164,19 @@ def test_batch_norm_in_inference_gives_the_statistics_it_used():
         torch.compile(norm, backend="tokamak")(x, w, b, mean, var), norm(x, w, b, mean, var), strict=True
     ):
         torch.testing.assert_close(got, want)
+
+
+def test_what_several_products_read_is_stored_once():
+    def three(x, a, b):
+        h = torch.relu(x)
+        return h.view(8, 4) @ a, h.view(8, 4) @ b, h.reshape(2, 16) @ b.reshape(16, 1)
+
+    importer = imported(lambda x, a, b: three(x, a, b), (2, 4, 4), (4, 4), (4, 4))
+    assert len(importer.writes[0]) == 2  # as [8, 4] and as [2, 16]
+
+
+def test_results_that_are_equal_do_not_share_memory():
+    module_inputs = (torch.randn(3, 4),)
+    a, b = torch.compile(lambda x: (x.relu(), x.relu().clone()), backend="tokamak")(*module_inputs)
+    a.zero_()
+    torch.testing.assert_close(b, module_inputs[0].relu())

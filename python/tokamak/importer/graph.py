@@ -64,6 +64,7 @@ class Importer:
         self.segments: dict[int, Segment] = {}
         self.reads: dict[int, list[tuple[int, list[int] | None, int]]] = {}  # inputs of each segment
         self.writes: dict[int, list[tuple[int, list[int] | None]]] = {}
+        self.stored: dict[tuple, int] = {}  # where a value of a segment is in memory: its level, number and order
         self.before: dict[int, list[tuple]] = {}  # calls that come before the segment of a level: views, sizes
         self.after: dict[int, list[tuple]] = {}
         self.symbols: dict[str, tuple[Entry, int]] = {}  # where a symbol's value is found: an entry's axis, or -2
@@ -324,7 +325,7 @@ class Importer:
         level = max([e.level for e in inputs], default=0)
         if node.is_impure() or has_effect(node.target):
             level = self.last_effect = max(level, self.last_effect)
-        argument = self.argument
+        argument = self.argument if mutates(node.target) else self.read_argument
         if "attention" in str(node.target):  # looks at strides: a mask may be part of a padded one
             argument = functools.partial(self.strided_argument, level=level)
         args = torch.fx.map_arg(tuple(node.args), argument)
@@ -359,6 +360,16 @@ class Importer:
         self.after.setdefault(level, []).append(("call", VIEWS[node.target], plain(args), plain(kwargs), slot))
         return _ext.Slot(slot)
 
+    def read_argument(self, node: Node) -> Any:
+        """As `argument`, for a call that changes nothing: equal values of a segment are stored once."""
+        entry = self.entries[node]
+        ours = entry.slot is None and entry.base is None and entry.parts is None and entry.home is not None
+        slot = self.stored.get(self.place_of(entry)) if ours else None
+        return self.argument(node) if slot is None else _ext.Slot(slot)
+
+    def place_of(self, entry: Entry) -> tuple:
+        return entry.home, entry.inside[entry.home].id, tuple(memory_order(entry.fake) or ())
+
     def argument(self, node: Node) -> Any:
         entry = self.entries[node]
         if entry.parts is not None and entry.slot is None:
@@ -376,7 +387,7 @@ class Importer:
         return self.stored_slot(entry)
 
     def stored_slot(self, entry: Entry) -> int:
-        entry.slot = self.new_slot()
+        entry.slot = self.stored[self.place_of(entry)] = self.new_slot()
         level, segment = entry.home, self.segments[entry.home]
         value, order = entry.inside[level], memory_order(entry.fake)
         if order is not None and order != list(range(value.rank)):
@@ -457,6 +468,10 @@ def inverse(order: list[int]) -> list[int]:
     for i, axis in enumerate(order):
         out[axis] = i
     return out
+
+
+def mutates(target: Any) -> bool:
+    return not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable
 
 
 def op_name(target: Any) -> str:

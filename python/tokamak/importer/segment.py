@@ -76,6 +76,7 @@ def listed(values: Sequence) -> str:
 class Segment:
     def __init__(self, name: str):
         self.graph = _ext.Graph(name)
+        self.views: dict[tuple, Value] = {}  # reshapes made so far: those alike are one value
 
     # Sources
 
@@ -203,7 +204,12 @@ class Segment:
         return self.op("broadcast", [x], f"axes = {listed([axes[i] for i in kept])}", x.dtype, shape)
 
     def reshape(self, x: Value, shape: Sequence[Dim]) -> Value:
-        return x if x.shape == tuple(shape) else self.op("reshape", [x], "", x.dtype, shape)
+        if x.shape == tuple(shape):
+            return x
+        key = (x.id, *shape)
+        if key not in self.views:
+            self.views[key] = self.op("reshape", [x], "", x.dtype, shape)
+        return self.views[key]
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
         return x if list(perm) == list(range(x.rank)) else self.op("transpose", [x], f"perm = {listed(perm)}")
