@@ -1,3 +1,5 @@
+#include <functional>
+
 #include "schedule/emitter.h"
 
 namespace tokamak::schedule {
@@ -22,9 +24,23 @@ ExprId Emitter::pad(const Node& node, const Pad& op, const At& at) {
   return w.select(inside, value(node.operands[0], inner), w.imm(fill, type));
 }
 
+/// Above so many operands a concatenation finds out which one it reads, by halves; of a few it takes what all have.
+constexpr size_t kTaken = 3;
+
 ExprId Emitter::concat(const Node& node, const Concat& op, const At& at) {
   auto m = math(at);
   Dim start = 0;
+  if (holds_.empty() && node.operands.size() > kTaken) {
+    std::vector<Dim> starts;
+    bool whole = true;  // vectors lie within one operand
+    for (ValueId operand : node.operands) {
+      whole = whole && m.onOneSide(at.index[op.axis], start);
+      starts.push_back(start);
+      start = start + graph_.type(operand).shape[op.axis];
+    }
+    if (whole) return found(node, op.axis, starts, at);
+    start = 0;
+  }
   ExprId result;
   for (size_t k = 0; k < node.operands.size(); ++k) {
     const Dim extent = graph_.type(node.operands[k]).shape[op.axis];
@@ -40,6 +56,25 @@ ExprId Emitter::concat(const Node& node, const Concat& op, const At& at) {
     start = start + extent;
   }
   return result;
+}
+
+ExprId Emitter::found(const Node& node, Axis axis, const std::vector<Dim>& starts, const At& at) {
+  auto m = math(at);
+  const DType type = computeType(node.type.dtype);
+  const kernel::VarId result =
+      w.declare("piece", w.imm(isFloat(type) ? Scalar::of(0.0) : Scalar::of(int64_t{0}), type, at.lanes));
+  const std::function<void(size_t, size_t)> among = [&](size_t begin, size_t end) {
+    if (end - begin == 1) {
+      At inner = at;
+      inner.index[axis] = m.add(at.index[axis], starts[begin] * Dim(-1));
+      return w.assign(result, value(node.operands[begin], inner));
+    }
+    const size_t middle = begin + (end - begin) / 2;
+    w.when(m.below(at.index[axis], starts[middle]), scoped([&, begin, middle] { among(begin, middle); }),
+           scoped([&, middle, end] { among(middle, end); }));
+  };
+  among(0, node.operands.size());
+  return w.get(result);
 }
 
 ExprId Emitter::pick(const Node& node, const At& at) {

@@ -93,6 +93,7 @@ class Emitter {
   ExprId castTo(ExprId x, DType to, bool keepRounding);
   ExprId pad(const Node& node, const Pad& op, const At& at);
   ExprId concat(const Node& node, const Concat& op, const At& at);
+  ExprId found(const Node& node, Axis axis, const std::vector<Dim>& starts, const At& at);
   ExprId pick(const Node& node, const At& at);  // gather, index_select
   ExprId random(const Node& node, const Random& op, const At& at);
   ExprId pool(ValueId v, const Pool& op, const At& at);

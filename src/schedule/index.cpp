@@ -29,10 +29,13 @@ Index IndexMath::mul(const Index& a, const Dim& b) {
   return {w_.mul(a.base, w_.i64(*c)), a.stride * *c, a.multiple * std::abs(*c), {}};
 }
 
-/// Whether all lanes of a unit-stride index fall into one block of b elements.
+/// Whether it is of unit stride and its first lane a multiple of the lanes.
+bool IndexMath::isAligned(const Index& a) const { return !a.lanes && a.stride == 1 && a.multiple % width_ == 0; }
+
+/// Whether all lanes of such an index fall into one block of b elements.
 bool IndexMath::staysWithin(const Index& a, const Dim& b) const {
   const auto c = b.constant();
-  return !a.lanes && a.stride == 1 && c && *c > 0 && *c % width_ == 0 && a.multiple % width_ == 0;
+  return isAligned(a) && c && *c > 0 && *c % width_ == 0;
 }
 
 Index IndexMath::div(const Index& a, const Dim& b) {
@@ -67,10 +70,16 @@ Index IndexMath::fromExpr(ExprId e) {
   return {e, 0, 1, {}};
 }
 
-ExprId IndexMath::atLeast(const Index& a, const Dim& bound) {
-  return w_.binary(BinaryKind::ge, expr(a), w_.dim(bound));
+bool IndexMath::onOneSide(const Index& a, const Dim& bound) const {
+  return a.uniform() || (bound.is(0) ? isAligned(a) : staysWithin(a, bound));
 }
 
-ExprId IndexMath::below(const Index& a, const Dim& bound) { return w_.binary(BinaryKind::lt, expr(a), w_.dim(bound)); }
+ExprId IndexMath::atLeast(const Index& a, const Dim& bound) {
+  return w_.binary(BinaryKind::ge, onOneSide(a, bound) ? a.base : expr(a), w_.dim(bound));
+}
+
+ExprId IndexMath::below(const Index& a, const Dim& bound) {
+  return w_.binary(BinaryKind::lt, onOneSide(a, bound) ? a.base : expr(a), w_.dim(bound));
+}
 
 }  // namespace tokamak::schedule

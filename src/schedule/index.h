@@ -38,11 +38,14 @@ class IndexMath {
   ExprId expr(const Index& a);
   Index fromExpr(ExprId e);
 
-  /// bool, scalar if uniform. Absent (invalid) if always true.
+  /// Whether it is known that either all lanes are below the bound or none is.
+  bool onOneSide(const Index& a, const Dim& bound) const;
+  /// bool, a scalar where all lanes are on one side.
   ExprId atLeast(const Index& a, const Dim& bound);
   ExprId below(const Index& a, const Dim& bound);
 
  private:
+  bool isAligned(const Index& a) const;
   bool staysWithin(const Index& a, const Dim& b) const;
   Writer& w_;
   int width_;

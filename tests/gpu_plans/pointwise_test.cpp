@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "gpu_plans/run.h"
@@ -61,6 +62,39 @@ TEST(GpuPointwise, CrossesRowsOfAnySize) {
     })",
                       {{"M", 5}, {"N", n}}, {.hints = {{"M", 1000}}}),
               "pointwise: 256 threads, 4 x 8 lanes across rows\n");
+}
+
+TEST(GpuPointwise, PutsVectorsThatShareARowOperandBelowEachOther) {
+  constexpr const char* kScaled = R"(graph @g(%x: bf16[M, 48], %s: f32[48], %b: bf16[48]) {
+    %0 = cast %x : f32[M, 48]
+    %1 = broadcast %s {axes = [1]} : f32[M, 48]
+    %2 = broadcast %b {axes = [1]} : bf16[M, 48]
+    %3 = mul %0, %1 : f32[M, 48]
+    %4 = cast %3 : bf16[M, 48]
+    %5 = add %4, %2 : bf16[M, 48]
+    return %5
+  })";
+  EXPECT_EQ(plansOf(kScaled, {{"M", 331}}, {.hints = {{"M", 1 << 20}}}), "pointwise: 288 threads, 4 x 8 lanes\n");
+  EXPECT_EQ(plansOf(kScaled, {{"M", 331}}, {.hints = {{"M", 331}}}), "pointwise: 64 threads, 1 x 8 lanes\n");
+}
+
+TEST(GpuPointwise, FindsTheOperandOfALongConcatenation) {
+  // Vectors lie within one operand; then, where operands begin anywhere, within several.
+  for (int64_t width : {16, 5}) {
+    std::string inputs, names;
+    for (int i = 0; i < 7; ++i) {
+      inputs += fmt::format("{}%x{}: bf16[37, {}]", i ? ", " : "", i, width * (1 + i % 3));
+      names += fmt::format("{}%x{}", i ? ", " : "", i);
+    }
+    plansOf(fmt::format(R"(graph @g({0}, %y: bf16[37, {1}]) {{
+      %0 = concat {2} {{axis = 1}} : bf16[37, {1}]
+      %1 = mul %0, %y : bf16[37, {1}]
+      %2 = concat {2} {{axis = 1}} : bf16[37, {1}]
+      %3 = reduce %2 {{kind = sum, axes = [1]}} : bf16[37]
+      return %1, %3
+    }})",
+                        inputs, 13 * width, names));
+  }
 }
 
 TEST(GpuPointwise, ReadsInPlace) {

@@ -124,8 +124,7 @@ Text FunctionText::nodeText(ExprId id) {
                },
                [&](const Convert& e) {
                  if (expr.type.dtype == DType::i64 && isNarrow(id)) return castTo("int", value(e.a));
-                 if (const auto lane = halfLane(e.a))
-                   return convertText(snippets_, DType::f32, expr.type.dtype, *lane);
+                 if (const auto lane = halfLane(e.a)) return convertText(snippets_, DType::f32, expr.type.dtype, *lane);
                  return convertText(snippets_, dtypeOf(e.a), expr.type.dtype, value(e.a));
                },
                [&](const Load& e) { return loadText(id, e); }, [&](const Splat& e) { return named(e.a); },

@@ -29,6 +29,28 @@ AccessMap accessesOf(const Graph& graph, const Region& region) {
   return mapAccesses(graph, region.domain, region.outputs, [&](ValueId v) { return isLeaf[v.index]; });
 }
 
+/// Whether something is read that depends on the place along the last axis alone: a bias, the scale of a norm.
+bool readsRowOperand(const AccessMap& accesses, const std::vector<LoopAxis>& groups) {
+  return std::any_of(accesses.loads.begin(), accesses.loads.end(), [&](const Access& load) {
+    const auto moves = [&](const LoopAxis& g) { return load.opaque[g.last] || !load.stride[g.last].is(0); };
+    return std::none_of(groups.begin(), groups.end() - 1, moves) && moves(groups.back());
+  });
+}
+
+/// Threads, about 256, for which a block takes whole rows at a time, so that a thread's vectors lie below each other:
+/// whole warps or, if that cannot be, all but a twentieth of their lanes. 0: there is no such number.
+int threadsOfRows(int64_t vectorsInRow) {
+  for (int64_t idle : {0, 1}) {
+    int64_t best = 0;
+    for (int64_t n = vectorsInRow; n > 0 && n <= 512; n += vectorsInRow) {
+      const int64_t lanes = (n + kWarp - 1) / kWarp * kWarp;
+      if (n >= 96 && (lanes - n) * 20 <= idle * n && (!best || std::abs(n - 256) < std::abs(best - 256))) best = n;
+    }
+    if (best) return static_cast<int>(best);
+  }
+  return 0;
+}
+
 constexpr int64_t kTileElements = 4096;
 
 /// Tiles of about 64 x 64, longer one way where the other is short.
@@ -72,6 +94,15 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
     plan.straddles = fits * 2 < plan.lanes;  // half of a full access is as good as all of it
     if (!plan.straddles) plan.lanes = static_cast<int>(fits);
   }
+  const double total = likely(elementCount(region.domain), hints);
+  const double enough = 2.0 * device.gpu->multiprocessors;  // blocks
+  int rowThreads = 0;
+  if (const auto n = groups.back().extent.constant(); groups.size() > 1 && n && readsRowOperand(accesses, groups))
+    rowThreads = plan.straddles ? 0 : threadsOfRows(*n / plan.lanes);
+  if (rowThreads && total >= 2 * enough * rowThreads * plan.lanes)
+    plan.threads = rowThreads;
+  else
+    rowThreads = 0;
   // About 64 bytes of loads in flight a thread, fewer where much is computed and registers run short.
   int64_t loaded = 0;
   for (ValueId v : region.inputs)
@@ -79,11 +110,11 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
   const int64_t weight = regionWeight(graph, region);
   const auto flight = static_cast<int64_t>(64 * device.gpu->inFlight);
   plan.vectors = static_cast<int>(std::clamp<int64_t>(flight / std::max<int64_t>(loaded, 16), 1, flight / 16));
+  if (rowThreads)
+    plan.vectors = std::max(plan.vectors, 4);  // what a row shares is read and computed once for all of them
   const int64_t most = 2048 * 32 / (32 + device.gpu->spareRegisters);
   while (plan.vectors > 1 && weight * plan.vectors * plan.lanes > most) plan.vectors /= 2;
   // Small tensors are spread over all multiprocessors first.
-  const double total = likely(elementCount(region.domain), hints);
-  const double enough = 2.0 * device.gpu->multiprocessors;
   const auto blocks = [&] { return total / (double(plan.threads) * plan.lanes * plan.vectors); };
   while (plan.vectors > 1 && blocks() < enough) plan.vectors /= 2;
   while (plan.threads > 64 && blocks() < enough) plan.threads /= 2;
@@ -104,6 +135,18 @@ class FlatPlaces {
     IndexMath m(l_.w, lanes);
     const Index flat{f, lanes > 1, l_.w.multipleOf(f), {}};
     return at(m, flat, unflatten(m, flat, extents_), lanes);
+  }
+
+  /// The place so many rows below that of flat element `f`. The index along the row is the same expression for all of
+  /// them, so that what depends on it alone is computed once.
+  At below(ExprId f, int64_t rows, int lanes) {
+    IndexMath m(l_.w, lanes);
+    const Index first{f, lanes > 1, l_.w.multipleOf(f), {}};
+    const Dim& width = extents_.back();
+    const Index row = m.add(m.div(first, width), Dim(rows));
+    auto index = unflatten(m, row, {extents_.begin(), extents_.end() - 1});
+    index.push_back(m.mod(first, width));
+    return at(m, m.add(first, width * Dim(rows)), index, lanes);
   }
 
   /// The same for lanes that may run on into the next row. A row has at least as many elements as there are lanes.
@@ -170,6 +213,10 @@ Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan&
     });
     return std::move(l).finish(std::string(name), plan.str());
   }
+  // Rows from one vector of a thread to its next; 0 where those do not lie below each other.
+  const auto width = groups.back().extent.constant();
+  const int64_t rows =
+      groups.size() > 1 && width && *width > 0 && step % *width == 0 && !plan.straddles ? step / *width : 0;
   overGrid(l, Dim::ceilDiv(total, tile), plan.threads, tile + (1 << 16), [&](ExprId b, ExprId t) {
     const ExprId first = w.let("first", w.add(w.mul(b, w.i64(tile)), w.mul(t, w.i64(plan.lanes))));
     const auto vectorAt = [&](ExprId f, bool across) {
@@ -179,7 +226,8 @@ Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan&
       const auto all = [&, across] {
         std::vector<At> at;
         for (int v = 0; v < plan.vectors; ++v)
-          at.push_back(vectorAt(w.let("f", w.add(first, w.i64(v * step))), across));
+          at.push_back(rows ? places.below(first, v * rows, plan.lanes)
+                            : vectorAt(w.let("f", w.add(first, w.i64(v * step))), across));
         storeAll(l, at);
       };
       const auto some = [&, across] {  // of the last tile
