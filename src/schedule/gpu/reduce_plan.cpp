@@ -21,6 +21,7 @@ constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
 constexpr double kLongRow = 6144;  // vectors of a row that is worth a cluster
 constexpr double kFewRows = 8;     // that one thread takes
+constexpr int kStrip = 4;          // threads beside each other that read 64 bytes of a row
 constexpr int kAlone = 128;        // threads of a block in which each is alone with its columns
 constexpr double kAcrossThreads = 256, kAcrossVectors = 1024;  // of rows that carry folds: a row's; a multiprocessor's
 constexpr double kStreamed = 1024;   // vectors of a row that is better read in rounds than held
@@ -181,7 +182,14 @@ class Planner {
       plan.threads = kAlone;
       plan.vectors = std::max(1, static_cast<int>(folded_));
     }
-    blocks_ = kept_ / columns * std::ceil(columns / (plan.threads * plan.lanes));
+    const auto blocks = [&] { return kept_ / columns * std::ceil(columns / (plan.threads * plan.lanes)); };
+    // Where there is little to fold, narrow strips give every multiprocessor some.
+    const bool little = kept_ * folded_ < kLongFold * gpu_.multiprocessors;
+    while (little && blocks() < gpu_.multiprocessors && plan.threads > kStrip && folded_ >= 2 * plan.rows) {
+      plan.threads /= 2;
+      plan.rows *= 2;
+    }
+    blocks_ = blocks();
     return plan;
   }
 

@@ -42,6 +42,7 @@ class Rows {
   void placeThread(ExprId t, ExprId rank = {});
   void placeRow(ExprId first);
   void holdLoads();
+  void fetchNext();
   Chunk chunk(ExprId from, bool low, bool high);
   At keptPlace();
 

@@ -20,6 +20,16 @@ void Rows::carry(const Sweep& sweep, const Chunk& chunk) {
   }
 }
 
+/// Asks for the row that comes next: its way from memory is long, and this one's arithmetic leaves memory idle.
+void Rows::fetchNext() {
+  const int64_t step = int64_t{plan_.blocks} * plan_.rows * *domain_.foldedCount.constant();
+  const ExprId first = w_.let("next", w_.add(w_.add(plan_.straddles ? border_ : start_, own_), w_.i64(step)));
+  for (ValueId v : l_.region.inputs) {
+    if (l_.graph.type(v).shape != l_.region.domain) continue;
+    for (int64_t k = 0; k < plan_.vectors; ++k) w_.prefetch(l_.bufferOf(v), w_.add(first, w_.i64(k * stride())));
+  }
+}
+
 void Rows::runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& partial) {
   const Sweep& last = phases_.sweeps.back();
   placeThread(t);
@@ -36,6 +46,7 @@ void Rows::runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& part
               chunks_.clear();
               kept_.clear();
               placeRow(first);
+              if (rowsFirst_) fetchNext();
               sweepAll();
               // Slow warps may still read what the warps left for them.
               if (barriers == 1 && plan_.threads > kWarp) w_.barrier();
