@@ -184,10 +184,14 @@ class Planner {
     }
     const auto blocks = [&] { return kept_ / columns * std::ceil(columns / (plan.threads * plan.lanes)); };
     // Where there is little to fold, narrow strips give every multiprocessor some.
-    const bool little = kept_ * folded_ < kLongFold * gpu_.multiprocessors;
-    while (little && blocks() < gpu_.multiprocessors && plan.threads > kStrip && folded_ >= 2 * plan.rows) {
-      plan.threads /= 2;
-      plan.rows *= 2;
+    if (kept_ * folded_ < kLongFold * gpu_.multiprocessors) {
+      const FoldAxes::Plan wide = plan;
+      while (blocks() < gpu_.multiprocessors && plan.threads * plan.lanes > kStrip * most_ &&
+             folded_ >= 2 * plan.rows) {
+        plan.threads /= 2;
+        plan.rows *= 2;
+      }
+      if (blocks() < 0.5 * gpu_.multiprocessors) plan = wide;
     }
     blocks_ = blocks();
     return plan;
