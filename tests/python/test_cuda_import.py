@@ -172,7 +172,26 @@ def test_what_several_products_read_is_stored_once():
         return h.view(8, 4) @ a, h.view(8, 4) @ b, h.reshape(2, 16) @ b.reshape(16, 1)
 
     importer = imported(lambda x, a, b: three(x, a, b), (2, 4, 4), (4, 4), (4, 4))
-    assert len(importer.writes[0]) == 2  # as [8, 4] and as [2, 16]
+    assert len(importer.writes[0]) == 1  # [2, 16] is another look at [8, 4]
+    assert importer.after[0][0][1] is reinterpret
+
+
+def test_a_later_segment_reads_what_a_product_reads():
+    importer = imported(lambda x, w: torch.relu(x).view(8, 4) @ w + torch.relu(x).view(8, 4), (2, 4, 4), (4, 4))
+    assert len(importer.writes[0]) == 1 and len(importer.segments) == 2
+
+
+def test_a_convolution_that_gives_channels_last_gets_them_last():
+    with FakeTensorMode():
+        x = torch.empty(2, 8, 5, 5, device="cuda")
+        w = torch.empty(4, 8, 1, 1, device="cuda").to(memory_format=torch.channels_last)
+        module = make_fx(lambda x, w: (F.conv2d(x.relu(), w),), tracing_mode="fake")(x, w)
+        convolution = module.graph.find_nodes(op="call_function", target=torch.ops.aten.convolution.default)[0]
+        for format, order in ((torch.channels_last, [0, 2, 3, 1]), (torch.contiguous_format, None)):
+            convolution.meta["val"] = torch.empty(2, 4, 5, 5, device="cuda").to(memory_format=format)
+            importer = Importer(module, "inference")
+            importer.run()
+            assert [written[1] for written in importer.writes[0]] == [order]
 
 
 def test_results_that_are_equal_do_not_share_memory():

@@ -64,7 +64,8 @@ class Importer:
         self.segments: dict[int, Segment] = {}
         self.reads: dict[int, list[tuple[int, list[int] | None, int]]] = {}  # inputs of each segment
         self.writes: dict[int, list[tuple[int, list[int] | None]]] = {}
-        self.stored: dict[tuple, int] = {}  # where a value of a segment is in memory: its level, number and order
+        self.stored: dict[tuple, int] = {}  # slots of a segment's values: its level, their number and order
+        self.plain: dict[tuple, int] = {}  # the same of their elements in plain order, in whatever shape
         self.before: dict[int, list[tuple]] = {}  # calls that come before the segment of a level: views, sizes
         self.after: dict[int, list[tuple]] = {}
         self.symbols: dict[str, tuple[Entry, int]] = {}  # where a symbol's value is found: an entry's axis, or -2
@@ -260,7 +261,7 @@ class Importer:
             value = entry.emit(level)
         else:
             why_not(entry.fake, self.device)
-            slot = self.slot_of(entry)
+            slot = self.read_slot(entry)
             dtype, shape = DTYPES[entry.fake.dtype], shape_of(entry.fake)
             order = memory_order(entry.fake)
             if order is None or order == list(range(len(shape))):
@@ -328,6 +329,8 @@ class Importer:
         argument = self.argument if mutates(node.target) else self.read_argument
         if "attention" in str(node.target):  # looks at strides: a mask may be part of a padded one
             argument = functools.partial(self.strided_argument, level=level)
+        elif node.target is aten.convolution.default:
+            argument = functools.partial(self.convolved, convolution=node)
         args = torch.fx.map_arg(tuple(node.args), argument)
         kwargs = torch.fx.map_arg(dict(node.kwargs), argument) if node.kwargs else None
         entry = Entry(fake, level + 1, slot=self.new_slot(), node=node)
@@ -361,14 +364,40 @@ class Importer:
         return _ext.Slot(slot)
 
     def read_argument(self, node: Node) -> Any:
-        """As `argument`, for a call that changes nothing: equal values of a segment are stored once."""
+        """As `argument`, for a call that changes nothing."""
         entry = self.entries[node]
-        ours = entry.slot is None and entry.base is None and entry.parts is None and entry.home is not None
-        slot = self.stored.get(self.place_of(entry)) if ours else None
-        return self.argument(node) if slot is None else _ext.Slot(slot)
+        return self.argument(node) if entry.parts is not None else _ext.Slot(self.read_slot(entry))
 
-    def place_of(self, entry: Entry) -> tuple:
-        return entry.home, entry.inside[entry.home].id, tuple(memory_order(entry.fake) or ())
+    def read_slot(self, entry: Entry) -> int:
+        """As `slot_of`, for those who only read: what has equal elements is stored once for all of them."""
+        if entry.slot is not None or entry.base is not None or entry.home is None:
+            return self.slot_of(entry)
+        order = memory_order(entry.fake) if isinstance(entry.fake, torch.Tensor) else None
+        place, elements = self.place_of(entry, order), self.elements_of(entry, order)
+        if place not in self.stored and elements in self.plain:
+            view = (_ext.Slot(self.plain[elements]), tuple(entry.fake.shape), tuple(entry.fake.stride()), 0)
+            self.stored[place] = self.new_slot()
+            self.after.setdefault(entry.home, []).insert(0, ("call", reinterpret, view, None, self.stored[place]))
+        return self.stored[place] if place in self.stored else self.slot_of(entry)
+
+    def convolved(self, node: Node, convolution: Node) -> Any:
+        """As `read_argument`. A library that gives channels last wants them last, and would copy its input first."""
+        entry, order = self.entries[node], memory_order(convolution.meta["val"])
+        placed = entry.slot is not None or entry.base is not None or entry.home is None
+        if node is not convolution.args[0] or self.device.type != "cuda" or order != [0, 2, 3, 1] or placed:
+            return self.read_argument(node)
+        place = self.place_of(entry, order)
+        return _ext.Slot(self.stored[place] if place in self.stored else self.write(entry, order))
+
+    def place_of(self, entry: Entry, order: list[int] | None) -> tuple:
+        return entry.home, entry.inside[entry.home].id, tuple(order or ())
+
+    def elements_of(self, entry: Entry, order: list[int] | None) -> tuple | None:
+        """Names the elements of a value that lies in plain order and has a known shape."""
+        value = entry.inside[entry.home]
+        if order != list(range(value.rank)) or not all(isinstance(n, int) for n in value.shape):
+            return None
+        return entry.home, self.segments[entry.home].elements_of(value)
 
     def argument(self, node: Node) -> Any:
         entry = self.entries[node]
@@ -387,16 +416,21 @@ class Importer:
         return self.stored_slot(entry)
 
     def stored_slot(self, entry: Entry) -> int:
-        entry.slot = self.stored[self.place_of(entry)] = self.new_slot()
-        level, segment = entry.home, self.segments[entry.home]
-        value, order = entry.inside[level], memory_order(entry.fake)
-        if order is not None and order != list(range(value.rank)):
-            segment.graph.output(segment.transpose(value, order).id)
-            self.writes[level].append((entry.slot, order))
-        else:
-            segment.graph.output(value.id)
-            self.writes[level].append((entry.slot, None))
+        order = memory_order(entry.fake)
+        entry.slot = self.write(entry, order)
         return entry.slot
+
+    def write(self, entry: Entry, order: list[int] | None) -> int:
+        """Has the entry's segment store it with its axes in this order."""
+        level, segment, slot = entry.home, self.segments[entry.home], self.new_slot()
+        value = entry.inside[level]
+        self.stored.setdefault(self.place_of(entry, order), slot)
+        if (elements := self.elements_of(entry, order)) is not None:
+            self.plain.setdefault(elements, slot)
+        turned = order is not None and order != list(range(value.rank))
+        segment.graph.output(segment.transpose(value, order).id if turned else value.id)
+        self.writes[level].append((slot, order if turned else None))
+        return slot
 
     def view_slot(self, entry: Entry) -> int:
         assert entry.node is not None and entry.base is not None

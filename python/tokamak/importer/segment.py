@@ -76,7 +76,8 @@ def listed(values: Sequence) -> str:
 class Segment:
     def __init__(self, name: str):
         self.graph = _ext.Graph(name)
-        self.views: dict[tuple, Value] = {}  # reshapes made so far: those alike are one value
+        self.reshapes: dict[tuple, Value] = {}  # made so far: those alike are one value
+        self.reshaped: dict[int, int] = {}  # of what each of them is one
 
     # Sources
 
@@ -207,9 +208,14 @@ class Segment:
         if x.shape == tuple(shape):
             return x
         key = (x.id, *shape)
-        if key not in self.views:
-            self.views[key] = self.op("reshape", [x], "", x.dtype, shape)
-        return self.views[key]
+        if key not in self.reshapes:
+            self.reshapes[key] = self.op("reshape", [x], "", x.dtype, shape)
+            self.reshaped[self.reshapes[key].id] = self.elements_of(x)
+        return self.reshapes[key]
+
+    def elements_of(self, x: Value) -> int:
+        """The number of the value whose elements, in this order, x has in another shape."""
+        return self.reshaped.get(x.id, x.id)
 
     def transpose(self, x: Value, perm: Sequence[int]) -> Value:
         return x if list(perm) == list(range(x.rank)) else self.op("transpose", [x], f"perm = {listed(perm)}")
