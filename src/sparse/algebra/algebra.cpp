@@ -49,8 +49,11 @@ class Rewriter {
   ExprId rewrite(ExprId id) {
     if (isProduct(id)) return distributed(id);
     const Expr e = program_.expr(id);
+    const size_t outside = loops_.size();
+    if (e.kind == ExprKind::reduce) loops_.insert(loops_.end(), e.vars.begin(), e.vars.end());
     std::vector<ExprId> args;
     for (const ExprId arg : e.args) args.push_back(rewrite(arg));
+    loops_.resize(outside);
     if (e.kind == ExprKind::apply && (e.fn == Fn::add || e.fn == Fn::sub))
       return factored(program_.apply(e.fn, std::move(args)));
     if (args == e.args) return id;
@@ -92,7 +95,7 @@ class Rewriter {
       if (const Statement* sum = inlinable(factor, /*sums=*/true)) {
         inlined.push_back(*sum);
         before += work_.of(sum->value).operations;
-        factor = inlinedSum(*sum, program_.expr(factor).vars, product);
+        factor = renamed(program_, sum->value, namesIn(*sum, program_.expr(factor).vars, {product.folded, {}}));
       }
     const bool anySum = std::any_of(product.factors.begin(), product.factors.end(),
                                     [&](ExprId f) { return termsOf(program_, f).size() > 1; });
@@ -110,20 +113,21 @@ class Rewriter {
     return apart;
   }
 
-  /// A temp's sum in the variables of its use, those that it binds itself made distinct.
-  ExprId inlinedSum(const Statement& sum, const std::vector<VarId>& args, const Product& around) {
+  /// The variables of a temp's statement where it is put in: those of its use, and for those that it binds itself, at
+  /// whatever depth, such as mean nothing around.
+  std::map<VarId, VarId> namesIn(const Statement& definition, const std::vector<VarId>& args, const Product& around) {
     std::map<VarId, VarId> names;
-    for (size_t i = 0; i < args.size(); ++i) names[sum.vars[i]] = args[i];
-    std::vector<ExprId> todo = {sum.value};
+    for (size_t i = 0; i < args.size(); ++i) names[definition.vars[i]] = args[i];
+    std::vector<ExprId> todo = {definition.value};
     while (!todo.empty()) {
       const Expr e = program_.expr(todo.back());
       todo.pop_back();
       todo.insert(todo.end(), e.args.begin(), e.args.end());
       if (e.kind != ExprKind::reduce) continue;
       for (const VarId v : e.vars)
-        if (!names.contains(v)) names[v] = distinct(v, sum.tensor, around, args);
+        if (!names.contains(v)) names[v] = distinct(v, definition.tensor, around, args);
     }
-    return renamed(program_, sum.value, names);
+    return names;
   }
 
   /// A variable like `v` whose name nothing around has.
@@ -151,7 +155,10 @@ class Rewriter {
 
   ExprId reassociated(ExprId id) {
     Product product = productOf(program_, id);
+    const size_t outside = loops_.size();
+    loops_.insert(loops_.end(), product.folded.begin(), product.folded.end());
     for (ExprId& factor : product.factors) factor = isProduct(factor) ? factor : rewrite(factor);
+    loops_.resize(outside);
     double before = work_.of(id).operations;
     std::vector<Statement> inlined;
     Product whole{product.folded, {}};
@@ -197,20 +204,25 @@ class Rewriter {
 
   /// The factors of a temp's product, its variables renamed to those of its use and its own made distinct.
   void append(Product& whole, const Statement& definition, const std::vector<VarId>& args) {
-    std::map<VarId, VarId> names;
-    for (size_t i = 0; i < args.size(); ++i) names[definition.vars[i]] = args[i];
-    Product inner = productOf(program_, definition.value);
-    for (const VarId v : inner.folded) {
-      names[v] = distinct(v, definition.tensor, whole, args);
-      whole.folded.push_back(names[v]);
-    }
+    const std::map<VarId, VarId> names = namesIn(definition, args, whole);
+    const Product inner = productOf(program_, definition.value);
+    for (const VarId v : inner.folded) whole.folded.push_back(names.at(v));
     for (const ExprId factor : inner.factors) whole.factors.push_back(renamed(program_, factor, names));
+  }
+
+  bool binds(ExprId id, const std::string& name) const {
+    const Expr& e = program_.expr(id);
+    const auto is = [&](VarId v) { return program_.var(v).name == name; };
+    return (e.kind == ExprKind::reduce && std::any_of(e.vars.begin(), e.vars.end(), is)) ||
+           std::any_of(e.args.begin(), e.args.end(), [&](ExprId arg) { return binds(arg, name); });
   }
 
   bool isTaken(const Product& whole, const std::vector<VarId>& args, const std::string& name) const {
     const auto is = [&](VarId v) { return program_.var(v).name == name; };
     return std::any_of(whole.folded.begin(), whole.folded.end(), is) || std::any_of(args.begin(), args.end(), is) ||
-           std::any_of(current_.vars.begin(), current_.vars.end(), is);
+           std::any_of(current_.vars.begin(), current_.vars.end(), is) ||
+           std::any_of(loops_.begin(), loops_.end(), is) ||
+           std::any_of(whole.factors.begin(), whole.factors.end(), [&](ExprId f) { return binds(f, name); });
   }
 
   /// Sums inside the tree become the temps that were put in, under their names; what is left stays nested.
@@ -337,6 +349,7 @@ class Rewriter {
   std::map<TensorId, int> uses_;
   std::map<TensorId, Statement> definition_;
   Statement current_;
+  std::vector<VarId> loops_;  // that are open around what is being rewritten
   std::vector<Statement> done_, made_;
   std::vector<TensorId> names_;
   std::vector<AlgebraStep> ledger_;

@@ -78,6 +78,13 @@ TEST(Algebra, TheLedgerShowsTheRewriting) {
   EXPECT_LT(result.ledger[0].operationsAfter, 0.5 * result.ledger[0].operationsBefore);
 }
 
+/// What a temp binds inside a function is not mistaken for a variable of the statement that it is put into.
+TEST(Algebra, VariablesInsideFunctionsStayApart) {
+  EXPECT_EQ(rewritten("dim N = 6, M = 40\ninput B[N, N]\ninput A[M]\ninput D[M, N]\noutput Y[N, N]\n"
+                      "T[r, c] = exp(sum(k: B[r, k])) * A[c]\nY[k, j] = sum(c: T[k, c] * D[c, j])"),
+            "T[j] = sum(c: A[c] * D[c, j])\nY[k, j] = exp(sum(k_T: B[k, k_T])) * T[j]\n");
+}
+
 TEST(Algebra, TempsOfSeveralUsesAndDeclaredOnesStay) {
   const std::string twice =
       "T[i, f] = sum(k: A[i, k] * X[k, f])\nU[i] = sum(f: T[i, f])\n"
