@@ -115,6 +115,9 @@ Text FunctionText::nodeText(ExprId id) {
                [&](const Bin& e) {
                  const DType t = dtypeOf(e.a);
                  if ((t == DType::i64 || t == DType::i32) && !isComparison(e.kind)) return integerBinary(id, e);
+                 // A sum over a count, once a row: a mean that others see in f32 is exact.
+                 if (t == DType::f32 && e.kind == BinaryKind::div && expr.type.lanes == 1 && isCount(e.b))
+                   return infix(value(e.a), "/", value(e.b), Level::product);
                  return binaryText(snippets_, e.kind, t, value(e.a), value(e.b));
                },
                [&](const Sel& e) {
@@ -141,6 +144,14 @@ Text FunctionText::nodeText(ExprId id) {
                [&](const Extract& e) { return kernel_.type(e.a).lanes == 1 ? value(e.a) : lane(e.a, e.lane); },
                [&](const Philox& e) { return philoxText(id, e); }},
       expr.node);
+}
+
+bool FunctionText::isCount(ExprId id) const {
+  const ExprNode& node = kernel_.expr(id).node;
+  if (std::holds_alternative<Imm>(node) || std::holds_alternative<Symbol>(node)) return true;
+  bool known = std::holds_alternative<Convert>(node) || std::holds_alternative<Bin>(node);
+  if (known) forEachOperand(node, [&](ExprId operand) { known = known && isCount(operand); });
+  return known;
 }
 
 /// Lanes of halves that two share a register are taken from there in one instruction each; what is only rounded goes

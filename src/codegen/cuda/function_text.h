@@ -60,7 +60,8 @@ class FunctionText {
   void giveName(kernel::ExprId id, const Text& text);
   void narrowLanes(kernel::ExprId id);
   std::optional<Text> halfLane(kernel::ExprId id);  // lane `l` of an array of bf16, as f32
-  bool isPlain(kernel::ExprId id) const;  // a number, a symbol, a variable, or lanes of one
+  bool isPlain(kernel::ExprId id) const;            // a number, a symbol, a variable, or lanes of one
+  bool isCount(kernel::ExprId id) const;            // made of numbers and symbols alone
   Text nodeText(kernel::ExprId id);
   Text loadText(kernel::ExprId id, const kernel::Load& e);
   Text philoxText(kernel::ExprId id, const kernel::Philox& e);

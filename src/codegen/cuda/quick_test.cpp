@@ -43,6 +43,12 @@ TEST(QuickFunctions, ServeWiderResultsThatAreRoundedLater) {
   EXPECT_EQ(exact->text.find("quick"), std::string::npos) << exact->text;
 }
 
+TEST(QuickFunctions, AreNotForCounts) {
+  const std::string text = textOf("bf16", "      store y[t] = cast<bf16>(exp(v/48.0))\n", true);
+  EXPECT_NE(text.find("v / 48.0f"), std::string::npos) << text;
+  EXPECT_NE(text.find("tk::exp_quick("), std::string::npos) << text;
+}
+
 TEST(QuickFunctions, AreNotForPlacesInMemory) {
   const std::string text = textOf(
       "bf16", "      let at: i64 = cast<i64>(floor(v/3.0))\n      store y[t] = load x[min(max(at, 0), 63)]\n", true);

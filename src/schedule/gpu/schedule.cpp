@@ -18,9 +18,14 @@ namespace {
 
 bool isRounded(const Graph& graph, ValueId v) { return isHalf(graph.type(v).dtype); }
 
-/// What the hardware computes quickly and less exactly. A mean ends in a division.
-bool isQuick(const Op& op) {
-  if (const auto* fold = std::get_if<Reduce>(&op)) return fold->kind == ReduceKind::mean;
+/// What the hardware computes quickly and less exactly. A mean ends in a division, which is exact where there is one a
+/// row and not one a lane.
+bool isQuick(const Graph& graph, const Node& node) {
+  const Op& op = node.op;
+  if (const auto* fold = std::get_if<Reduce>(&op)) {
+    const size_t last = graph.type(node.operands[0]).rank() - 1;
+    return fold->kind == ReduceKind::mean && std::find(fold->axes.begin(), fold->axes.end(), last) == fold->axes.end();
+  }
   if (const auto* binary = std::get_if<Binary>(&op)) return binary->kind == BinaryKind::div;
   const auto* unary = std::get_if<Unary>(&op);
   return unary && (unary->kind == UnaryKind::exp || unary->kind == UnaryKind::sigmoid ||
@@ -34,8 +39,8 @@ bool roundsToHalves(const Graph& graph, const Region& region) {
   std::vector<bool> quick(graph.size(), false);  // by such a function
   for (ValueId v : region.nodes) {
     const Node& node = graph.node(v);
-    quick[v.index] = isQuick(node.op) || std::any_of(node.operands.begin(), node.operands.end(),
-                                                     [&](ValueId operand) { return quick[operand.index]; });
+    quick[v.index] = isQuick(graph, node) || std::any_of(node.operands.begin(), node.operands.end(),
+                                                         [&](ValueId operand) { return quick[operand.index]; });
   }
   return std::none_of(region.outputs.begin(), region.outputs.end(),
                       [&](ValueId v) { return !isRounded(graph, v) && quick[v.index]; });
