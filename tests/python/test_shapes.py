@@ -113,3 +113,20 @@ def test_ranges_and_fills(dtype: torch.dtype) -> None:
         table["linspace"] = lambda x: torch.linspace(-1, 1, 11, dtype=dtype)
         table["too large"] = lambda x: torch.full_like(x, 1e39 if dtype != torch.float64 else 1e300)
     compare({k: (lambda x, f=f: (f(x), x.clone())) for k, f in table.items()}, [numbers(2, 3, dtype=dtype)])
+
+
+@pytest.mark.parametrize("width", [16, 5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_long_concatenations(width, dtype):
+    """Vectors lie within one operand, or within several."""
+    torch.manual_seed(0)
+    parts = [torch.randn(9, width * (1 + i % 3)).to(dtype) for i in range(7)]
+
+    def joined(scale, *parts):
+        whole = torch.cat([p * (i + 1) for i, p in enumerate(parts)], 1)
+        return whole.relu() * scale, whole.sum(1), torch.cat([p.t() for p in parts]) - 1
+
+    scale = torch.randn(sum(p.shape[1] for p in parts)).to(dtype)
+    got = torch.compile(joined, backend="tokamak", fullgraph=True)(scale, *parts)
+    for ours, eager in zip(got, joined(scale, *parts), strict=True):
+        torch.testing.assert_close(ours, eager)
