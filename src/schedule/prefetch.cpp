@@ -9,7 +9,7 @@ static bool isStream(const Lowering& l, const Access& access, size_t along) {
   return true;
 }
 
-void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t along, int64_t bytes) {
+void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t along, int64_t bytes, bool near) {
   for (const Access& access : accesses.loads) {
     if (!isStream(l, access, along)) continue;
     IndexMath m(l.w, at.lanes);
@@ -17,7 +17,7 @@ void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t alo
     for (size_t i = 0; i < at.index.size(); ++i)
       if (!l.region.domain[i].is(1)) first = m.add(first, m.mul(at.index[i], access.stride[i]));
     const int64_t distance = bytes / byteWidth(l.graph.type(access.value).dtype);
-    fetch(l, access.value, l.w.add(first.base, l.w.i64(distance)), at.lanes, true);
+    fetch(l, access.value, l.w.add(first.base, l.w.i64(distance)), at.lanes, near);
   }
 }
 

@@ -11,8 +11,9 @@ constexpr int64_t kFetchAheadBytes = 4096;
 /// a load that moves one element a step of axis `along` and that no other axis repeats.
 ///
 /// Worth it where much is computed an element: then too few loads are in flight to keep memory busy. Streams may be
-/// asked for past their end.
-void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t along, int64_t bytes = kFetchAheadBytes);
+/// asked for past their end. `near`: into the first cache.
+void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t along, int64_t bytes = kFetchAheadBytes,
+                bool near = true);
 
 /// Asks for the `lanes` elements from `first` on of the buffer that holds `value`.
 void fetch(Lowering& l, ValueId value, ExprId first, int lanes, bool near = false);

@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kFarApart = 1024;       // bytes from row to row from which on strips of columns are put aside
 constexpr int64_t kStripBytes = 1 << 20;  // the largest strip that is
 constexpr int64_t kRowsAhead = 16;        // asked for while they are
+constexpr int64_t kRun = 16;              // rows that one sum takes in before it is added to the sum of all
 
 /// Whether every load of `v` is of the element that the place in the domain names.
 bool isLoadedInPlace(const Lowering& l, const FoldDomain& domain, ValueId v) {
@@ -76,18 +77,31 @@ class ColumnSweeps {
 
   void run() {
     for (const Sweep& sweep : phases_.sweeps) {
-      std::vector<FoldState> folds;
-      for (ValueId v : sweep.folds)
-        folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind,
-                           l_.graph.type(l_.graph.node(v).operands[0]).dtype,
-                           std::vector<LaneCount>{{lanes_.lanes, true}}, domain_.foldedCount);
-      overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& position) { element(sweep, folds, position); });
+      std::vector<FoldState> folds = begin(sweep);
+      overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, sweep, folds);
       finish(sweep, folds);
     }
     storeKept(l_, keptPlace());
   }
 
  private:
+  std::vector<FoldState> begin(const Sweep& sweep) {
+    std::vector<FoldState> folds;
+    for (ValueId v : sweep.folds)
+      folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind,
+                         l_.graph.type(l_.graph.node(v).operands[0]).dtype,
+                         std::vector<LaneCount>{{lanes_.lanes, true}}, domain_.foldedCount);
+    return folds;
+  }
+
+  /// Whether a sweep adds up floats, whose digits short sums keep.
+  bool isSummed(const Sweep& sweep) const {
+    return !sweep.folds.empty() && std::ranges::all_of(sweep.folds, [&](ValueId v) {
+      const ReduceKind kind = std::get<Reduce>(l_.graph.node(v).op).kind;
+      return (kind == ReduceKind::sum || kind == ReduceKind::mean) && isFloat(l_.graph.type(v).dtype);
+    });
+  }
+
   void element(const Sweep& sweep, std::vector<FoldState>& folds, const Index& position) {
     At at = place();
     const At whole{at.index, at.lanes, at.mask, {}};
@@ -141,13 +155,29 @@ class ColumnSweeps {
     return keptAt(l_.region, place());
   }
 
-  void overFolded(size_t k, const Index& position, const std::function<void(const Index&)>& body) {
-    if (k == domain_.foldedGroups.size()) return body(position);
+  /// Takes rows `from` to `to` of the k-th folded axis in.
+  void overRows(size_t k, ExprId from, ExprId to, const Index& position, const Sweep& sweep,
+                std::vector<FoldState>& folds) {
     const size_t g = domain_.foldedGroups[k];
-    l_.e.loop("f", l_.w.i64(0), l_.w.dim(domain_.groups[g].extent), 1, Binding::serial, [&](ExprId f) {
+    l_.e.loop("f", from, to, 1, Binding::serial, [&](ExprId f) {
       IndexMath m(l_.w, 1);
       index_[g] = {f, 0, 1, {}};
-      overFolded(k + 1, m.add(m.mul(position, domain_.groups[g].extent), index_[g]), body);
+      overFolded(k + 1, m.add(m.mul(position, domain_.groups[g].extent), index_[g]), sweep, folds);
+    });
+  }
+
+  void overFolded(size_t k, const Index& position, const Sweep& sweep, std::vector<FoldState>& folds) {
+    if (k == domain_.foldedGroups.size()) return element(sweep, folds, position);
+    Writer& w = l_.w;
+    const Dim& extent = domain_.groups[domain_.foldedGroups[k]].extent;
+    const auto rows = extent.constant();
+    if (k + 1 < domain_.foldedGroups.size() || !isSummed(sweep) || (rows && *rows <= kRun))
+      return overRows(k, w.i64(0), w.dim(extent), position, sweep, folds);
+    l_.e.loop("run", w.i64(0), w.dim(extent), kRun, Binding::serial, [&](ExprId run) {
+      const ExprId end = w.let("end", w.binary(BinaryKind::min, w.add(run, w.i64(kRun)), w.dim(extent)));
+      std::vector<FoldState> sums = begin(sweep);
+      overRows(k, run, end, position, sweep, sums);
+      for (size_t i = 0; i < folds.size(); ++i) folds[i].take(sums[i].lanewise(lanes_.lanes), lanes_, position);
     });
   }
 

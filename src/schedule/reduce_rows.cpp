@@ -90,7 +90,7 @@ class RowSweeps {
     for (ValueId v : sweep.stores) l_.store(v, at, streaming_);
     if (at.tail) return;
     if (phases_.sweeps.size() == 1)
-      fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last);
+      fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last, kFetchAheadBytes, false);
     else if (&sweep == &phases_.sweeps.back())
       fetchNextRow(at);
   }

@@ -152,3 +152,12 @@ def test_symbolic_sizes(dtype: torch.dtype) -> None:
     x = numbers(5, 7, dtype=dtype)
     compare(lambda x: (x.mean(), x.var(0), F.mse_loss(x, x * 2), x.softmax(1)), [x], grad=True, dynamic=True)
     compare(lambda x: (x * x.shape[0], x / x.shape[1] ** 0.5, x < x.shape[1] / 3, x + len(x)), [x], dynamic=True)
+
+
+@pytest.mark.parametrize("rows", [63, 129, 1000])
+def test_sums_of_columns_are_as_exact_as_eagers(rows: int) -> None:
+    """All rows added one after another would be up to twice as far from float64."""
+    torch.manual_seed(0)
+    x = torch.randn(rows, 257)
+    exact, ours = x.double().sum(0), torch.compile(lambda x: x.sum(0), backend="tokamak")(x)
+    assert (ours - exact).norm() <= 1.1 * (x.sum(0) - exact).norm()
