@@ -266,7 +266,7 @@ def write(path: Path, picture_path: Path, results: dict, conditions: str) -> Non
         "# Fusion granularity of sparse models\n",
         "Written by `make sparse-study`; numbers are cycles of the `comal` profile unless said, simulated but for\n"
         "those marked ~. Full fusion would put hundreds of billions of tokens there: it is counted, and corrected by\n"
-        "what counting is wrong by on a sample of rows; how good that is stands at the end.\n",
+        "what counting is wrong by on a sample of rows; how good that is stands at the end. A star: counted alone.\n",
         conditions,
         "## Granularity\n",
         granularity_table(every),
