@@ -103,7 +103,7 @@ void FunctionText::narrowLanes(ExprId id) {
 
 void FunctionText::piecewiseStore(const Store& s, int piece) {
   const std::string to = fmt::format("{} + {}", nameOf(s.buffer), named(s.index).at(Level::sum));
-  narrowLanes(s.value);
+  if (!s.mask || uniform(s.mask)) narrowLanes(s.value);
   const std::string from = memoryArray(s.value);
   const std::string store = snippets_.use(s.streaming ? "store_streaming" : "store");
   if (!s.mask)

@@ -40,14 +40,7 @@ const std::vector<Snippet>& table() {
 )"},
       {"bf16_of_f32",
        {"bf16"},
-       // The instruction for pairs: the one for a single number has an eighth of its speed.
-       R"(D bf16 bf16_of_f32(float x) {
-  unsigned pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(x));
-  bf16 r;
-  r.bits = (unsigned short)pair;
-  return r;
-}
+       R"(D bf16 bf16_of_f32(float x) { bf16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x)); return r; }
 )"},
       {"f16_of_f32",
        {"f16"},
