@@ -36,14 +36,15 @@ bool isQuick(const Graph& graph, const Node& node) {
 bool roundsToHalves(const Graph& graph, const Region& region) {
   const auto& results = graph.outputs();
   if (std::all_of(results.begin(), results.end(), [&](ValueId v) { return isRounded(graph, v); })) return true;
+  const auto& given = region.outputs;
+  if (std::none_of(given.begin(), given.end(), [&](ValueId v) { return isRounded(graph, v); })) return false;
   std::vector<bool> quick(graph.size(), false);  // by such a function
   for (ValueId v : region.nodes) {
     const Node& node = graph.node(v);
     quick[v.index] = isQuick(graph, node) || std::any_of(node.operands.begin(), node.operands.end(),
                                                          [&](ValueId operand) { return quick[operand.index]; });
   }
-  return std::none_of(region.outputs.begin(), region.outputs.end(),
-                      [&](ValueId v) { return !isRounded(graph, v) && quick[v.index]; });
+  return std::none_of(given.begin(), given.end(), [&](ValueId v) { return !isRounded(graph, v) && quick[v.index]; });
 }
 
 Result<Scheduled> schedule(const Graph& graph, const Region& region, const DimBindings& hints, const Device& device,
