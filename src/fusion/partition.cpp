@@ -30,6 +30,8 @@ void Partition::findViews() {
     if (isOutput[i]) wanted[i] = true;
     const bool product = std::holds_alternative<MatMul>(node.op) || std::holds_alternative<Conv>(node.op);
     if (isFree(node.op) && (!wanted[i] || reshape)) isView[i] = true;
+    std::sort(readers[i].begin(), readers[i].end());  // complete: who reads it comes after it
+    readers[i].erase(std::unique(readers[i].begin(), readers[i].end()), readers[i].end());
     for (ValueId operand : node.operands) {
       if (product || (reshape && wanted[i])) wanted[operand.index] = true;
       auto& list = readers[operand.index];
@@ -37,8 +39,6 @@ void Partition::findViews() {
         list.insert(list.end(), readers[i].begin(), readers[i].end());
       else
         list.push_back(v);
-      std::sort(list.begin(), list.end());
-      list.erase(std::unique(list.begin(), list.end()), list.end());
       if (isView[i] && wanted[i] && reshape) stored[operand.index] = true;
     }
     const bool source = std::holds_alternative<Input>(node.op) || std::holds_alternative<Constant>(node.op);
@@ -83,45 +83,48 @@ Decision Partition::admits(size_t d, ValueId v, const Source& source, std::strin
     *rule = name;
     return Decision::no(std::move(reason));
   };
-  const std::string label = graph_.label(v), from = graph_.label(source.value);
+  const auto label = [&] { return graph_.label(v); };
+  const auto from = [&] { return graph_.label(source.value); };
   if (draft.weight + opWeight(node) > options_.machine.maxWeight)
-    return no("too-heavy", fmt::format("the region of {} already holds {} element operations of at most {}", from,
+    return no("too-heavy", fmt::format("the region of {} already holds {} element operations of at most {}", from(),
                                        draft.weight, options_.machine.maxWeight));
   const bool full = graph_.type(source.value).shape == draft.domain;
   if (draft.kind == RegionKind::scatter)
     return no("scatter-ends-region",
-              fmt::format("{} is a scatter: its result is complete only when all of it has run", from));
+              fmt::format("{} is a scatter: its result is complete only when all of it has run", from()));
   if (draft.kind == RegionKind::contract) {
     if (draft.tier == Tier::library)
       return no("library-epilogue", fmt::format("the library has no epilogue for {} here", mnemonic(node.op)));
     if (!isElementwise(node.op) || source.path != PathKind::identity || !(node.type.shape == draft.domain))
-      return no("product-ends-region", fmt::format("{} does not read the product {} point by point", label, from));
+      return no("product-ends-region", fmt::format("{} does not read the product {} point by point", label(), from()));
     *rule = "product-epilogue";
     return Decision::yes();
   }
   if (std::holds_alternative<Scatter>(node.op) || std::holds_alternative<MatMul>(node.op) ||
       std::holds_alternative<Conv>(node.op))
-    return no("own-kernel", fmt::format("{} is {}, which has a kernel of its own", label, mnemonic(node.op)));
+    return no("own-kernel", fmt::format("{} is {}, which has a kernel of its own", label(), mnemonic(node.op)));
   if (isFold(node.op)) {
     const auto& axes = std::get<Reduce>(node.op).axes;
     if (source.path != PathKind::identity || !full || !(graph_.type(node.operands[0]).shape == draft.domain))
-      return no("not-point-by-point", fmt::format("{} does not fold {} as it lies", label, from));
-    if (draft.kind == RegionKind::scan) return no("scan-then-fold", fmt::format("{} folds the scan {}", label, from));
+      return no("not-point-by-point", fmt::format("{} does not fold {} as it lies", label(), from()));
+    if (draft.kind == RegionKind::scan)
+      return no("scan-then-fold", fmt::format("{} folds the scan {}", label(), from()));
     if (draft.kind == RegionKind::reduce && draft.folded != axes)
-      return no("folds-differ", fmt::format("reduce declined: {} folds other axes than the folds of {}", label, from));
+      return no("folds-differ",
+                fmt::format("reduce declined: {} folds other axes than the folds of {}", label(), from()));
     if (draft.kind == RegionKind::pointwise && needsSplit(draft.domain, axes, options_) && draft.escapes > 1)
       return no("long-fold",
-                fmt::format("{} folds few long rows in two stages, which cannot store {} as well", label, from));
+                fmt::format("{} folds few long rows in two stages, which cannot store {} as well", label(), from()));
     if (draft.kind == RegionKind::reduce && draft.split)
-      return no("long-fold", fmt::format("{} would need a second sweep over rows too long to share out", label));
+      return no("long-fold", fmt::format("{} would need a second sweep over rows too long to share out", label()));
     *rule = "fold-producer";
     return Decision::yes();
   }
   if (std::holds_alternative<Scan>(node.op)) {
     if (source.path != PathKind::identity || !full || !(node.type.shape == draft.domain))
-      return no("not-point-by-point", fmt::format("{} does not run along {} as it lies", label, from));
+      return no("not-point-by-point", fmt::format("{} does not run along {} as it lies", label(), from()));
     if (draft.kind != RegionKind::pointwise)
-      return no("one-scan", fmt::format("{} runs along an axis of a region that folds", label));
+      return no("one-scan", fmt::format("{} runs along an axis of a region that folds", label()));
     *rule = "scan-producer";
     return Decision::yes();
   }
@@ -129,30 +132,30 @@ Decision Partition::admits(size_t d, ValueId v, const Source& source, std::strin
   if (shape == draft.domain) {
     if (source.path == PathKind::identity && full) {
       if (draft.split)
-        return no("long-fold", fmt::format("{} is wanted beside a fold of few long rows in two stages", label));
+        return no("long-fold", fmt::format("{} is wanted beside a fold of few long rows in two stages", label()));
       *rule = "same-domain";
       return Decision::yes();
     }
     if (source.path == PathKind::broadcast && draft.kind == RegionKind::reduce && source.dropped == draft.folded) {
       if (draft.split)
         return no("long-fold",
-                  fmt::format("rows of {} are too long and too few: a second sweep could not be shared out", from));
+                  fmt::format("rows of {} are too long and too few: a second sweep could not be shared out", from()));
       if (!fitsCache(draft.domain, draft.folded, options_))
         return no(
             "row-beyond-cache",
-            fmt::format("a row of {} does not stay in cache for a second sweep, so nothing would be saved", from));
+            fmt::format("a row of {} does not stay in cache for a second sweep, so nothing would be saved", from()));
       *rule = "row-broadcast";
       return Decision::yes();
     }
-    return no("other-place", fmt::format("{} reads {} at another place than it writes", label, from));
+    return no("other-place", fmt::format("{} reads {} at another place than it writes", label(), from()));
   }
   if (draft.kind == RegionKind::reduce && source.path == PathKind::identity &&
       shape == keptShape(draft.domain, draft.folded)) {
     *rule = "after-fold";
     return Decision::yes();
   }
-  return no("shapes-differ",
-            fmt::format("{} has shape {}, the region of {} runs over {}", label, str(shape), from, str(draft.domain)));
+  return no("shapes-differ", fmt::format("{} has shape {}, the region of {} runs over {}", label(), str(shape), from(),
+                                         str(draft.domain)));
 }
 
 Decision Partition::mergeable(size_t a, size_t b) const {
