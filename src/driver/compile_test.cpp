@@ -1,5 +1,6 @@
 #include "driver/compile.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -136,6 +137,11 @@ TEST(Compile, LongFoldsInTwoStages) {
   threeWays(
       "graph @f(%x: f32[1000, 70]) {\n %0 = exp %x : f32[1000, 70]\n %1 = reduce %0 {kind = sum, axes = [0]} : "
       "f32[70]\n %2 = sqrt %1 : f32[70]\n return %2\n}");
+  for (const char* columns : {"1033", "C"})  // enough of them that rows are asked for ahead, the last ones past the end
+    threeWays(fmt::format("graph @f(%x: f32[261, {0}]) {{\n %0 = mul %x, %x : f32[261, {0}]\n %1 = reduce %0 {{kind = "
+                          "sum, axes = [0]}} : f32[{0}]\n return %1\n}}",
+                          columns),
+              {{"C", 1033}});
 }
 
 TEST(Compile, TransposesAndViews) {

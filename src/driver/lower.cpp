@@ -74,6 +74,7 @@ Result<std::optional<schedule::Scheduled>> scheduleOne(Lowered& lowered, size_t 
   schedule::Device device;
   device.vectorBytes = engine.target.vectorBytes;
   device.threads = engine.host->threads();
+  device.followsStreams = engine.target.cpu.starts_with("znver");
   device.gpu = options.gpu;
   TK_TRY(schedule::Scheduled scheduled, schedule::scheduleRegion(lowered.graph, r, options.hints, device, entry.name));
   entry.schedule = scheduled.scheduler + ": " + scheduled.plan;

@@ -28,6 +28,7 @@ struct Device {
   int threads = 2;
   double cacheBytes = 1 << 20;    // a core's own
   double streamBytes = 24 << 20;  // results at least this large are stored past the caches
+  bool followsStreams = false;    // it fetches ahead along a stream by itself, whatever is computed in between
   std::optional<Gpu> gpu;         // if set, kernels are for it
 };
 

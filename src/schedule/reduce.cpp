@@ -107,6 +107,18 @@ void storeKept(Lowering& l, const At& kept) {
     if (!isFull(l.graph, l.region, v)) l.store(v, kept);
 }
 
+/// Along one stream, memory is kept busy by asking the second cache, which has more requests under way, where next to
+/// nothing is computed an element. Where more is, lines have to be nearer; and a processor that follows the stream by
+/// itself is then held up by being asked.
+static FoldAxes::Fetch alongRows(const Graph& graph, const Sweep& sweep, const Device& device) {
+  const bool light = sweep.weight <= 2 && std::ranges::all_of(sweep.folds, [&](ValueId v) {
+                       const BinaryKind combine = combinerOf(std::get<Reduce>(graph.node(v).op).kind);
+                       return combine != BinaryKind::max && combine != BinaryKind::min;
+                     });
+  if (light) return FoldAxes::Fetch::second;
+  return device.followsStreams ? FoldAxes::Fetch::no : FoldAxes::Fetch::first;
+}
+
 FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const DimBindings& hints,
                               const Device& device) const {
   Lowering l(graph, region, "plan");
@@ -134,12 +146,14 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
       plan.piece = domain.foldedGroups.size() == 1 ? 16384 : 1;
     }
     plan.grain = worthAThread(weight, folded);
+    if (phases.sweeps.size() == 1) plan.fetch = alongRows(graph, phases.sweeps[0], device);
   } else {
     plan.form = Form::column;
     if (oneSweep && !anyArg && domain.foldedGroups.size() == 1 && domain.keptGroups.size() == 1 && folded >= 256 &&
         lastKept <= 65536) {
       plan.form = Form::split;
       plan.piece = std::max<int64_t>(8, static_cast<int64_t>(folded) / 16 / 8 * 8);
+      if (folded * lastKept * 4 > device.cacheBytes) plan.fetch = Fetch::second;
     }
     plan.keep = plan.keep && folded * 4 * plan.lanes <= device.cacheBytes;
     plan.grain = worthAThread(weight, folded * plan.lanes);

@@ -14,12 +14,15 @@ namespace tokamak::schedule {
 struct FoldAxes {
   static constexpr std::string_view name = "reduce";
   enum class Form : uint8_t { row, column, split };
+  /// Whether a fold of one sweep asks for lines that it will read, and into which cache.
+  enum class Fetch : uint8_t { no, first, second };
   struct Plan {
     Form form = Form::row;
     int lanes = 16;  // of one machine vector
     int64_t grain = 1;
     int64_t piece = 0;  // split: elements (row-like) or rows (column-like) of a piece
     bool keep = true;   // dear values are kept between sweeps
+    Fetch fetch = Fetch::no;
     Streaming streaming = Streaming::no;
     double streamBytes = 0;
     std::string str() const;

@@ -11,10 +11,12 @@ using kernel::Binding;
 
 namespace {
 
-constexpr int64_t kFarApart = 1024;       // bytes from row to row from which on strips of columns are put aside
-constexpr int64_t kStripBytes = 1 << 20;  // the largest strip that is
-constexpr int64_t kRowsAhead = 16;        // asked for while they are
-constexpr int64_t kRun = 16;              // rows that one sum takes in before it is added to the sum of all
+constexpr int64_t kFarApart = 1024;        // bytes from row to row from which on strips of columns are put aside
+constexpr int64_t kStripBytes = 1 << 20;   // the largest strip that is
+constexpr int64_t kRowsAhead = 16;         // asked for while they are
+constexpr int64_t kRun = 16;               // rows that one sum takes in before it is added to the sum of all
+constexpr int64_t kRowsBytes = 256 << 10;  // rows of up to so much together are asked for while those before are folded
+constexpr int64_t kAlongBytes = 1024;      // else each row that far ahead
 
 /// Whether every load of `v` is of the element that the place in the domain names.
 bool isLoadedInPlace(const Lowering& l, const FoldDomain& domain, ValueId v) {
@@ -242,11 +244,21 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
   }
   const int wide = plan.lanes * (sweep.weight <= 4 ? 2 : 1);
   const VectorLoop vectors{wide, plan.lanes, Binding::serial, 1};
-  auto valueAt = [&](size_t k, ExprId row, const Index& j, const At& lanes) {
+  auto placeAt = [&](ExprId row, const Index& j, const At& lanes) {
     At at = lanes;
     at.index = domainIndex(IndexMath(w, lanes.lanes), l.region.domain.size(), domain.groups, {Index{row, 0, 1, {}}, j});
-    return w.splat(w.convert(l.e.value(l.graph.node(sweep.folds[k]).operands[0], at), w.bufferType(partial[k])),
+    return at;
+  };
+  auto valueAt = [&](size_t k, ExprId row, const Index& j, const At& lanes) {
+    return w.splat(w.convert(l.e.value(l.graph.node(sweep.folds[k]).operands[0], placeAt(row, j, lanes)),
+                             w.bufferType(partial[k])),
                    lanes.lanes);
+  };
+  // As many streams as rows are folded together: too many for the processor to follow, and too short where rows are.
+  const bool rowsAhead = columns.constant() && *columns.constant() * kRows * 4 <= kRowsBytes;
+  auto fetchRow = [&](ExprId row, const Index& j, const At& lanes) {
+    fetchAhead(l, domain.accesses, placeAt(rowsAhead ? w.add(row, w.i64(kRows)) : row, j, lanes),
+               domain.groups.back().last, rowsAhead ? 0 : kAlongBytes, false);
   };
   l.e.loop("p", w.i64(0), w.dim(pieces), 1, Binding::parallel, [&](ExprId p) {
     const ExprId begin = w.let("begin", w.mul(p, w.i64(plan.piece)));
@@ -269,6 +281,8 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
           w.store(partial[k], slot(j), w.binary(combine[k], w.load(partial[k], slot(j), lanes.lanes, lanes.tail), x[0]),
                   lanes.tail);
         }
+        if (plan.fetch == FoldAxes::Fetch::no || count < kRows || lanes.tail) return;
+        for (int q = 0; q < count; ++q) fetchRow(w.add(row, w.i64(q)), j, lanes);
       });
     };
     const ExprId whole =
@@ -287,10 +301,7 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
       });
       bindFold(l, sweep.folds[k], w.get(acc), {}, domain.foldedCount);
     }
-    At at = lanes;
-    at.index =
-        domainIndex(IndexMath(w, lanes.lanes), l.region.domain.size(), domain.groups, {Index{w.i64(0), 0, 0, {}}, j});
-    storeKept(l, keptAt(l.region, at));
+    storeKept(l, keptAt(l.region, placeAt(w.i64(0), j, lanes)));
   });
 }
 

@@ -89,9 +89,10 @@ class RowSweeps {
       folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), at, position);
     for (ValueId v : sweep.stores) l_.store(v, at, streaming_);
     if (at.tail) return;
-    if (phases_.sweeps.size() == 1)
-      fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last, kFetchAheadBytes, false);
-    else if (&sweep == &phases_.sweeps.back())
+    if (plan_.fetch != FoldAxes::Fetch::no)
+      fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last, kFetchAheadBytes,
+                 plan_.fetch == FoldAxes::Fetch::first);
+    else if (phases_.sweeps.size() > 1 && &sweep == &phases_.sweeps.back())
       fetchNextRow(at);
   }
 

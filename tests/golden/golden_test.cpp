@@ -22,6 +22,7 @@ std::string readFile(const fs::path& path) {
 Engine goldenEngine() {
   Engine engine({.threads = 2, .diskCache = false});
   engine.target.vectorBytes = 64;
+  engine.target.cpu = "sapphirerapids";
   return engine;
 }
 
