@@ -18,8 +18,8 @@ constexpr int64_t kDear = 10;  // recomputing costs more than a store and a load
 
 class Planner {
  public:
-  Planner(const Graph& graph, const Region& region, bool keep, bool pairs)
-      : graph_(graph), region_(region), keep_(keep), pairs_(pairs) {
+  Planner(const Graph& graph, const Region& region, bool keep, bool pairs, bool early)
+      : graph_(graph), region_(region), keep_(keep), pairs_(pairs), early_(early) {
     for (ValueId v : region.nodes) inRegion_.insert(v.index);
   }
 
@@ -42,8 +42,12 @@ class Planner {
       level_[v.index] = level;
     }
     std::vector<ValueId> stores;
-    for (ValueId v : region_.outputs)
-      if (isFull(graph_, region_, v)) stores.push_back(v);
+    for (ValueId v : region_.outputs) {
+      if (!isFull(graph_, region_, v)) continue;
+      const auto level = level_.find(v.index);
+      const size_t first = level == level_.end() ? 0 : level->second;  // sweep that has all it needs
+      (early_ && first < out.sweeps.size() ? out.sweeps[first].stores : stores).push_back(v);
+    }
     if (!stores.empty() || !region_.across.empty())
       out.sweeps.push_back(
           {.folds = {}, .pairs = {}, .stores = stores, .keeps = {}, .across = region_.across, .rowValues = {}});
@@ -92,7 +96,7 @@ class Planner {
 
   const Graph& graph_;
   const Region& region_;
-  bool keep_, pairs_;
+  bool keep_, pairs_, early_;
   std::unordered_set<uint32_t> paired_;  // first folds of pairs
   std::unordered_set<uint32_t> inRegion_;
   std::unordered_set<uint32_t> kept_;  // aside, by some sweep
@@ -103,8 +107,8 @@ class Planner {
 
 }  // namespace
 
-Phases planPhases(const Graph& graph, const Region& region, bool keep, bool pairs) {
-  return Planner(graph, region, keep, pairs).run();
+Phases planPhases(const Graph& graph, const Region& region, bool keep, bool pairs, bool early) {
+  return Planner(graph, region, keep, pairs, early).run();
 }
 
 }  // namespace tokamak::schedule

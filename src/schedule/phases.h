@@ -8,7 +8,7 @@
 
 namespace tokamak::schedule {
 
-/// One sweep over the folded axes: the reductions it computes, or (the last one) the full-level outputs it stores.
+/// One sweep over the folded axes: the reductions it computes, and the full-level outputs it stores.
 struct Sweep {
   std::vector<ValueId> folds;
   std::vector<FoldPair> pairs;  // among them
@@ -24,8 +24,9 @@ struct Sweep {
 struct Phases {
   std::vector<Sweep> sweeps;
 };
-/// `pairs`: folds that make one (FoldPair) go in one sweep.
-Phases planPhases(const Graph& graph, const Region& region, bool keep, bool pairs = false);
+/// `pairs`: folds that make one (FoldPair) go in one sweep. `early`: outputs are stored by the first sweep that can
+/// compute them, rather than all by one after the folds.
+Phases planPhases(const Graph& graph, const Region& region, bool keep, bool pairs = false, bool early = false);
 
 /// Whether a value of a region has the shape of the domain (full) rather than of the kept axes.
 bool isFull(const Graph& graph, const Region& region, ValueId v);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <numbers>
 
 #include "gpu/device.h"
 
@@ -51,6 +53,55 @@ TEST_F(OnGpu, TensorsMayBeginAnywhere) {
       for (int64_t i = 0; i < n; ++i)
         ASSERT_EQ((*back)[1].as<float>()[i + to], 2 * x.as<float>()[i + from]) << from << " to " << to << " at " << i;
     }
+}
+
+TEST_F(OnGpu, HalvesMayBeginAnywhere) {
+  const CompiledCuda program = compiled(R"(graph @double(%x: bf16[N]) {
+    %0 = add %x, %x : bf16[N]
+    return %0
+  })");
+  const int64_t n = 5001;
+  Array x(DType::bf16, {n + 8});
+  for (int64_t i = 0; i < n + 8; ++i) x.as<uint16_t>()[i] = static_cast<uint16_t>(0x3f80 + i % 128);
+  const auto tensors = copyToDevice(program.device, {x, x});
+  ASSERT_TRUE(tensors) << tensors.error().str();
+  for (int64_t from = 0; from < 8; ++from) {
+    const int64_t shape[] = {n};
+    const runtime::TensorRef in{static_cast<uint16_t*>((*tensors)[0].data()) + from, DType::bf16, 1, shape, nullptr};
+    const runtime::TensorRef out{(*tensors)[1].data(), DType::bf16, 1, shape, nullptr};
+    const auto done = program.executable->run({&in, 1}, {&out, 1});
+    ASSERT_TRUE(done.ok()) << done.error().str();
+    const auto back = copyToHost(program.device, *tensors);
+    ASSERT_TRUE(back) << back.error().str();
+    for (int64_t i = 0; i < n; ++i)  // twice as much is one more in the exponent
+      ASSERT_EQ((*back)[1].as<uint16_t>()[i], x.as<uint16_t>()[i + from] + 0x80) << from << " at " << i;
+  }
+}
+
+TEST_F(OnGpu, QuickGeluIsAsCloseAsItsHalves) {
+  const CompiledCuda program = compiled(R"(graph @gelu(%x: f16[N]) {
+    %0 = gelu %x : f16[N]
+    return %0
+  })");
+  std::vector<double> exact;
+  Array x(DType::f16, {1 << 16});
+  for (int64_t i = 0; i < 1 << 16; ++i) {
+    x.as<uint16_t>()[i] = static_cast<uint16_t>(i);
+    const double v = halfToFloat(static_cast<uint16_t>(i));
+    exact.push_back(0.5 * v * std::erfc(-v / std::numbers::sqrt2));
+  }
+  const auto outputs = runOnDevice(program, {x});
+  ASSERT_TRUE(outputs) << outputs.error().str();
+  for (int64_t i = 0; i < 1 << 16; ++i) {
+    const double v = halfToFloat(x.as<uint16_t>()[i]), y = halfToFloat((*outputs)[0].as<uint16_t>()[i]);
+    if (std::isnan(exact[i]) || std::isinf(v)) {
+      EXPECT_EQ(std::isnan(y), std::isnan(v)) << v;
+      continue;
+    }
+    // Half a unit of the last place, and what 1 + erf lacks in single precision.
+    const double unit = std::ldexp(1.0, std::max(std::ilogb(std::max(std::abs(exact[i]), 1e-8)), -14) - 10);
+    EXPECT_LE(std::abs(y - exact[i]), 0.51 * unit + std::abs(v) * 0x1p-22) << v;
+  }
 }
 
 TEST_F(OnGpu, ManySizesOfOneProgram) {

@@ -87,6 +87,41 @@ TEST(GpuColumns, SweepsThroughColumns) {
           {{"M", 33}, {"N", 21}});
 }
 
+std::string activatedMean(int rows, int columns) {
+  return fmt::format(R"(graph @g(%x: bf16[4, {0}, {1}], %s: f32[{1}]) {{
+    %0 = cast %x : f32[4, {0}, {1}]
+    %1 = broadcast %s {{axes = [2]}} : f32[4, {0}, {1}]
+    %2 = mul %0, %1 : f32[4, {0}, {1}]
+    %3 = relu %2 : f32[4, {0}, {1}]
+    %4 = cast %3 : bf16[4, {0}, {1}]
+    %5 = reduce %4 {{kind = mean, axes = [1]}} : bf16[4, {1}]
+    return %4, %5
+  }})",
+                     rows, columns);
+}
+
+TEST(GpuColumns, WhatNeedsNoFoldIsStoredOnTheWay) {
+  EXPECT_EQ(plansOf(activatedMean(49, 40)), "reduce: columns, 8 threads x 32, 4 x 8 lanes\n");
+  EXPECT_EQ(plansOf(activatedMean(3000, 48)),
+            "reduce: columns, 8 threads x 32, 4 x 8 lanes, pieces of 256, then columns, 32 threads x 8, 4 x 1 lanes\n");
+  plansOf(activatedMean(3000, 41));
+  plansOf(activatedMean(0, 8));
+}
+
+TEST(GpuColumns, SweepsStoreWhatTheyKnow) {
+  plansOf(R"(graph @g(%x: f32[5, 70, 40], %y: f32[5, 70, 40]) {
+    %0 = mul %x, %y : f32[5, 70, 40]
+    %1 = reduce %0 {kind = max, axes = [1]} : f32[5, 40]
+    %2 = broadcast %1 {axes = [0, 2]} : f32[5, 70, 40]
+    %3 = sub %0, %2 : f32[5, 70, 40]
+    %4 = exp %3 : f32[5, 70, 40]
+    %5 = reduce %4 {kind = sum, axes = [1]} : f32[5, 40]
+    %6 = broadcast %5 {axes = [0, 2]} : f32[5, 70, 40]
+    %7 = div %4, %6 : f32[5, 70, 40]
+    return %0, %3, %7, %y, %5
+  })");
+}
+
 TEST(GpuColumns, SweepsThroughFewLongColumnsGoApart) {
   const std::string plans = plansOf(R"(graph @g(%x: bf16[3000, 32]) {
     %0 = cast %x : f32[3000, 32]

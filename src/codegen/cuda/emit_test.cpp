@@ -43,10 +43,39 @@ TEST(EmitCuda, VectorsOfHalvesMoveInSixteenBytes) {
 )");
 }
 
-TEST(EmitCuda, UnalignedBuffersAreReadElementByElement) {
+TEST(EmitCuda, HalvesMayBeginAnywhere) {
   const std::string text = bodyOf(kScale, {.alignment = 1});
+  EXPECT_NE(text.find("tk::load_anywhere(v, x + t0);"), std::string::npos) << text;
+  EXPECT_NE(text.find("y[t0 + l] = "), std::string::npos) << text;
+}
+
+constexpr const char* kSingles = R"(kernel @scale(in x: f32[8192], out y: f32[8192]) {
+  for b in 0..8 block.x {
+    for t in 0..256 thread.x {
+      store y[b*1024 + t*4] = load<4> x[b*1024 + t*4]
+    }
+  }
+})";
+
+TEST(EmitCuda, OtherUnalignedBuffersAreReadElementByElement) {
+  const std::string text = bodyOf(kSingles, {.alignment = 1});
   EXPECT_EQ(text.find("tk::load"), std::string::npos) << text;
   EXPECT_NE(text.find("x[t0 + l]"), std::string::npos) << text;
+}
+
+TEST(EmitCuda, ShortRowsThatBeginAnywhereAreReadElementByElement) {
+  const std::string text = bodyOf(R"(kernel @scale(in x: bf16[8192], in w: bf16[72], out y: bf16[8192]) {
+  for b in 0..128 block.x {
+    for t in 0..8 thread.x {
+      let start: i64 = b*57
+      let border: i64 = and(start, -8)
+      let shift: i64 = start - border
+      store y[b*64 + t*8] = load<8> x[b*64 + t*8] + load<8> w[t*8 - shift + 7]
+    }
+  }
+})");
+  EXPECT_EQ(text.find("load_anywhere"), std::string::npos) << text;
+  EXPECT_NE(text.find("tk::load<16>"), std::string::npos) << text;
 }
 
 TEST(EmitCuda, Compiles) {

@@ -59,9 +59,14 @@ class FunctionText {
   void remember(kernel::ExprId id, Remembered what);
   void giveName(kernel::ExprId id, const Text& text);
   void narrowLanes(kernel::ExprId id);
-  std::optional<Text> halfLane(kernel::ExprId id);  // lane `l` of an array of bf16, as f32
-  bool isPlain(kernel::ExprId id) const;            // a number, a symbol, a variable, or lanes of one
-  bool isCount(kernel::ExprId id) const;            // made of numbers and symbols alone
+  std::optional<Text> halfLane(kernel::ExprId id);          // lane `l` of an array of bf16, as f32
+  bool isPlain(kernel::ExprId id) const;                    // a number, a symbol, a variable, or lanes of one
+  bool isCount(kernel::ExprId id) const;                    // made of numbers and symbols alone
+  const kernel::ExprNode& behind(kernel::ExprId id) const;  // what an immutable variable is
+  std::optional<double> numberOf(kernel::ExprId id) const;
+  std::pair<kernel::ExprId, double> scaledBy(kernel::ExprId id) const;  // x and c of what is x c
+  std::optional<Text> quickText(const kernel::Un& e);
+  std::optional<Text> quickText(const kernel::Bin& e);
   Text nodeText(kernel::ExprId id);
   Text loadText(kernel::ExprId id, const kernel::Load& e);
   Text philoxText(kernel::ExprId id, const kernel::Philox& e);
@@ -81,6 +86,8 @@ class FunctionText {
   std::string element(kernel::BufferId buffer, kernel::ExprId index, const std::string& offset);
   /// Bytes of the pieces in which consecutive lanes move: 0 where they go one by one.
   int pieceBytes(kernel::BufferId buffer, kernel::ExprId index, int lanes, bool isAligned) const;
+  bool straddles(kernel::ExprId id, const kernel::Load& e) const;
+  Text straddlingLoad(kernel::ExprId id, const kernel::Load& e);
   Text piecewiseLoad(kernel::ExprId id, const kernel::Load& e, int piece);
   void piecewiseStore(const kernel::Store& s, int piece);
   std::string memoryArray(kernel::ExprId value);  // holds it as it lies in memory

@@ -27,11 +27,7 @@ int FunctionText::pieceBytes(BufferId buffer, ExprId index, int lanes, bool isAl
 }
 
 /// Of a mask that is the same in all lanes.
-const Splat* FunctionText::uniform(ExprId mask) const {
-  if (auto* var = std::get_if<Var>(&kernel_.expr(mask).node))
-    if (auto let = lets_.find(var->var); let != lets_.end() && !changing_[let->second.index]) mask = let->second;
-  return std::get_if<Splat>(&kernel_.expr(mask).node);
-}
+const Splat* FunctionText::uniform(ExprId mask) const { return std::get_if<Splat>(&behind(mask)); }
 
 Text FunctionText::piecewiseLoad(ExprId id, const Load& e, int piece) {
   const ValueType type = kernel_.type(id);
@@ -61,11 +57,33 @@ Text FunctionText::piecewiseLoad(ExprId id, const Load& e, int piece) {
   return lane;
 }
 
+/// Whether lanes are halves that follow one another from anywhere, for at least a warp of threads beside each other.
+/// One by one each would ask for as many lines of memory as all of them together. Fewer threads have too little to
+/// gain.
+bool FunctionText::straddles(ExprId id, const Load& e) const {
+  const ValueType type = kernel_.type(id);
+  const Buffer& buffer = kernel_.buffer(e.buffer);
+  const Range& index = ranges_[e.index.index];
+  const bool wide = !index.fitsInt() || index.high - index.low >= int64_t{32} * type.lanes;
+  return isHalf(type.dtype) && type.lanes % 4 == 0 && kernel_.type(e.index).lanes == 1 && !e.mask && wide &&
+         buffer.scope == Scope::global && buffer.access == Access::in && e.cache == Cache::normal;
+}
+
+Text FunctionText::straddlingLoad(ExprId id, const Load& e) {
+  const std::string from = fmt::format("{} + {}", nameOf(e.buffer), named(e.index).at(Level::sum)), name = nameFor(id);
+  line(fmt::format("{} {}[{}];", typeOf(id), name, kernel_.type(id).lanes));
+  line(fmt::format("{}({}, {});", snippets_.use("load_anywhere"), name, from));
+  nesting_[id.index] = 0;
+  remember(id, {{name + "[l]", Level::atom}, 0, name});
+  return known(id)->text;
+}
+
 Text FunctionText::loadText(ExprId id, const Load& e) {
   const ValueType type = kernel_.type(id);
   const bool consecutive = type.lanes > 1 && kernel_.type(e.index).lanes == 1;
   const int piece = !e.mask || e.aligned ? pieceBytes(e.buffer, e.index, type.lanes, e.aligned) : 0;
   if (piece > 0) return piecewiseLoad(id, e, piece);
+  if (straddles(id, e)) return straddlingLoad(id, e);
   if (consecutive) named(e.index);
   Text text{element(e.buffer, e.index, consecutive ? "l" : ""), Level::atom};
   if (type.dtype == DType::boolean) text = infix(text, "!=", {"0", Level::atom}, Level::comparison);

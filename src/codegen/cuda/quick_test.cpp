@@ -43,6 +43,29 @@ TEST(QuickFunctions, ServeWiderResultsThatAreRoundedLater) {
   EXPECT_EQ(exact->text.find("quick"), std::string::npos) << exact->text;
 }
 
+TEST(QuickFunctions, TakeInTheNumbersAroundThem) {
+  const std::string text = textOf("bf16",
+                                  "      let s: f32 = v*0.5\n      let e: f32 = erf(s)\n      let q: f32 = v*v*-2.0\n"
+                                  "      store y[t] = cast<bf16>((e + 1.0)*exp(q))\n",
+                                  true);
+  EXPECT_NE(text.find("tk::erf_far(v, 0.5f) + 1.0f"), std::string::npos) << text;
+  EXPECT_NE(text.find("tk::exp2_quick(v * v * -2.88539"), std::string::npos) << text;
+}
+
+TEST(QuickFunctions, TakeInNoNegativeFactorOfAnErrorFunction) {
+  const std::string text = textOf(
+      "bf16", "      let s: f32 = v*-0.5\n      let e: f32 = erf(s)\n      store y[t] = cast<bf16>(1.0 + e)\n", true);
+  EXPECT_NE(text.find("tk::erf_far(s, 1.0f) + 1.0f"), std::string::npos) << text;
+}
+
+TEST(QuickFunctions, TakeInNothingThatChanges) {
+  const std::string text = textOf("bf16",
+                                  "      var a: f32 = v\n      let s: f32 = a*0.5\n      let e: f32 = erf(s)\n"
+                                  "      a = 0.0\n      store y[t] = cast<bf16>(e + 1.0 + a)\n",
+                                  true);
+  EXPECT_NE(text.find("tk::erf_far(s, 1.0f) + 1.0f"), std::string::npos) << text;
+}
+
 TEST(QuickFunctions, AreNotForCounts) {
   const std::string text = textOf("bf16", "      store y[t] = cast<bf16>(exp(v/48.0))\n", true);
   EXPECT_NE(text.find("v / 48.0f"), std::string::npos) << text;

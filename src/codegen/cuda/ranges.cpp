@@ -107,7 +107,10 @@ class Analysis {
     Range out = ofType(type.dtype);
     switch (n.kind) {
       case BinaryKind::add: out = between(Wide(a.low) + b.low, Wide(a.high) + b.high, type.dtype, isIndex); break;
-      case BinaryKind::sub: out = between(Wide(a.low) - b.high, Wide(a.high) - b.low, type.dtype, isIndex); break;
+      case BinaryKind::sub:
+        out = between(Wide(a.low) - b.high, Wide(a.high) - b.low, type.dtype, isIndex);
+        if (const int64_t unit = roundedDownTo(n.b, n.a)) out.low = 0, out.high = unit - 1;
+        break;
       case BinaryKind::mul:
         out = between(*std::min_element(products, products + 4), *std::max_element(products, products + 4), type.dtype,
                       isIndex);
@@ -130,6 +133,20 @@ class Analysis {
         n.kind == BinaryKind::min)
       out.multiple = std::min(a.multiple, b.multiple);
     return out;
+  }
+
+  /// The power of two of which `id` is the last multiple that is not above x; 0 if it is none.
+  int64_t roundedDownTo(ExprId id, ExprId x) const {
+    const auto letOf = [&](ExprId of) {
+      auto* var = std::get_if<Var>(&kernel_.expr(of).node);
+      return var ? variables_[var->var.index].value : ExprId{};
+    };
+    if (!letOf(x)) return 0;  // else it may have changed
+    if (const ExprId value = letOf(id)) id = value;
+    auto* masked = std::get_if<Bin>(&kernel_.expr(id).node);
+    if (!masked || masked->kind != BinaryKind::bit_and || masked->a != x) return 0;
+    const Range& mask = at(masked->b);
+    return mask.low == mask.high && mask.low < 0 && -mask.low == mask.multiple ? mask.multiple : 0;
   }
 
   Range of(const Sel& n, ValueType, size_t) const {

@@ -135,14 +135,15 @@ const std::vector<Snippet>& table() {
 }
 )"},
       // ---- for results that are rounded to halves ----
-      {"exp_quick",
+      {"exp2_quick",
        {},
-       R"(D float exp_quick(float x) {
+       R"(D float exp2_quick(float x) {
   float r;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x * 1.44269504f));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r;
 }
 )"},
+      {"exp_quick", {"exp2_quick"}, "D float exp_quick(float x) { return exp2_quick(x * 1.44269504f); }\n"},
       {"rcp_quick",
        {},
        R"(D float rcp_quick(float x) {
@@ -163,17 +164,22 @@ const std::vector<Snippet>& table() {
       {"sigmoid_quick",
        {"exp_quick", "rcp_quick"},
        "D float sigmoid_quick(float x) { return rcp_quick(1.0f + exp_quick(-x)); }\n"},
-      // A polynomial in 1 / (1 + p x) times exp(-x^2), wrong by 2^-22; near zero the series.
-      {"erf_quick",
-       {"exp_quick", "rcp_quick"},
-       R"(D float erf_quick(float x) {
-  const float m = fabsf(x), t = rcp_quick(fmaf(0.3275911f, m, 1.0f));
+      // erf(s x) but for values near zero: a polynomial in 1 / (1 + p x) times exp(-x^2), wrong by 2^-22.
+      {"erf_far",
+       {"exp2_quick", "rcp_quick"},
+       R"(D float erf_far(float x, float s) {
+  const float t = rcp_quick(fmaf(0.3275911f * s, fabsf(x), 1.0f));
   float p = fmaf(1.061405429f, t, -1.453152027f);
   p = fmaf(p, t, 1.421413741f);
   p = fmaf(p, t, -0.284496736f);
   p = fmaf(p, t, 0.254829592f);
-  const float far = fmaf(-p * t, exp_quick(-m * m), 1.0f);
-  return m < 0.06f ? x * fmaf(m * m, -0.376126389f, 1.128379167f) : copysignf(far, x);
+  return copysignf(fmaf(-p * t, exp2_quick(x * x * (-1.44269504f * s * s)), 1.0f), x);
+}
+)"},
+      {"erf_quick",
+       {"erf_far"},
+       R"(D float erf_quick(float x) {
+  return fabsf(x) < 0.06f ? x * fmaf(x * x, -0.376126389f, 1.128379167f) : erf_far(x, 1.0f);
 }
 )"},
       {"sigmoidd", {}, "D double sigmoidd(double x) { return 1.0 / (1.0 + exp(-x)); }\n"},
@@ -309,6 +315,28 @@ template <> struct Piece<16> { typedef uint4 type; };
   for (int i = 0; i < N; i += A / sizeof(T)) {
     const P piece = fetch<streaming>((const P*)(from + i));
     memcpy(to + i, &piece, A);
+  }
+}
+)"},
+      // Of halves that begin at any of them: pieces of eight bytes, each of which holds some that are wanted, and
+      // shifts.
+      {"load_anywhere",
+       {},
+       R"(template <class T, int N> D void load_anywhere(T (&to)[N], const T* from) {
+  const unsigned long long at = (unsigned long long)from;
+  const uint2* pieces = (const uint2*)(at & ~7ull);
+  unsigned words[N / 2 + 2];
+#pragma unroll
+  for (int i = 0; i <= N / 4; ++i) {
+    uint2 piece = make_uint2(0, 0);
+    if (i < N / 4 || at % 8 != 0) piece = pieces[i];
+    memcpy(words + 2 * i, &piece, 8);
+  }
+#pragma unroll
+  for (int i = 0; i < N / 2; ++i) {
+    const unsigned low = at & 4 ? words[i + 1] : words[i], high = at & 4 ? words[i + 2] : words[i + 1];
+    const unsigned pair = __funnelshift_r(low, high, at & 2 ? 16 : 0);
+    memcpy(to + 2 * i, &pair, 4);
   }
 }
 )"},

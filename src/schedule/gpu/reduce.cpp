@@ -106,26 +106,27 @@ Scheduled lowerBothWays(const Graph& graph, const Region& region, const FoldAxes
   return joined(std::move(launches), std::string(FoldAxes::name), plan.str());
 }
 
-/// A fold in two launches, with what the first leaves for the second.
+/// A fold in two launches, with what the first leaves for the second; it also stores what needs no fold.
 Scheduled lowerTwoStages(const Graph& graph, const Region& region, const FoldAxes::Plan& plan,
                          const std::string& kernelName, const std::shared_ptr<RegionMemory>& memory) {
   const Lowering whole(graph, region, kernelName, memory);
   const FoldDomain domain = foldDomain(whole);
-  const Phases phases = planPhases(graph, region, false, true);
+  const bool columns = plan.form == FoldAxes::Form::columns;
+  const Phases phases = planPhases(graph, region, false, true, columns);
   const Pieces pieces{Dim::ceilDiv(Dim::ceilDiv(domain.foldedCount, plan.together), plan.piece), plan.piece};
   const Pieces found{pieces.count * Dim(plan.together), plan.piece};
   Dim kept = 1;
   for (size_t g : domain.keptGroups) kept = kept * domain.groups[g].extent;
   const auto slots = addSlots(graph, *memory, phases.sweeps[0], kept * found.count);
-  const bool columns = plan.form == FoldAxes::Form::columns;
   std::vector<Scheduled> launches;
-  Region first = region;
-  first.outputs.clear();
+  Region first = region, later = region;
+  first.outputs = phases.sweeps[0].stores;
+  std::erase_if(later.outputs, [&](ValueId v) { return isFull(graph, region, v); });
   Lowering one(graph, first, kernelName, memory);
   const auto out = bindSlots(one, slots, kernel::Access::out);
   columns ? lowerColumnPieces(one, domain, plan, pieces, out) : lowerRowPieces(one, domain, plan, pieces, out);
   launches.push_back(std::move(one).finish("", ""));
-  const Region second = afterFolds(graph, region);
+  const Region second = afterFolds(graph, later);
   Lowering two(graph, second, kernelName, memory);
   const auto in = bindSlots(two, slots, kernel::Access::in);
   columns ? lowerColumnFinish(two, domain, plan.parts[0], found, in)

@@ -13,10 +13,10 @@ namespace tokamak::schedule::gpu {
 ///              first sweep to the last. Of long rows the threads of a whole cluster of blocks do, who join what they
 ///              found in each other's memory
 ///   sweeps     the same for rows too long to be held: every sweep reads the row again, from the caches
-/// In columns, the last axis being kept: a thread takes a vector of neighbouring columns and every n-th row of them.
-/// Where there are too few rows or columns to fill the machine a fold goes in two launches, pieces and then what was
-/// found in them; further sweeps are launches of their own. Folds across (fusion/join_regions.h) are carried by blocks
-/// that go from row to row, and finished in a second launch.
+/// In columns, the last axis being kept: a thread takes a vector of neighbouring columns and every n-th row of them,
+/// and stores what it can on the way. Where there are too few rows or columns to fill the machine a fold goes in two
+/// launches, pieces and then what was found in them; further sweeps are launches of their own. Folds across
+/// (fusion/join_regions.h) are carried by blocks that go from row to row, and finished in a second launch.
 ///
 /// Threads join what they found by warp folds and, where a row has several warps, once through shared memory: every
 /// thread sums the warps' results itself, so that one barrier does.

@@ -29,6 +29,7 @@ constexpr int kMaxBatch = 8;         // rows that a thread takes at once
 constexpr double kInFlight = 128;    // bytes that a thread has in flight then
 constexpr double kWaves = 8;         // blocks a multiprocessor that are to be left
 constexpr double kLongFold = 32768;  // elements worth a piece of their own
+constexpr double kLongStore = 8192;  // where they are stored as well
 
 int roundUp(double n, int unit) { return static_cast<int>(std::ceil(n / unit)) * unit; }
 int powerUp(double n, int most) {
@@ -123,6 +124,8 @@ class Planner {
     };
     onlyFolds_ = once(planPhases(graph, region, false));
     onePass_ = once(planPhases(graph, region, false, true));
+    storesFull_ =
+        std::any_of(region.outputs.begin(), region.outputs.end(), [&](ValueId v) { return isFull(graph, region, v); });
   }
 
   FoldAxes::Plan rows() {
@@ -161,6 +164,8 @@ class Planner {
     while (block > kWarp && kept_ * plan.threads / block < 2 * gpu_.multiprocessors) block /= 2;
     plan.rows = std::max(1, block / plan.threads);
     const bool cached = plan.form == FoldAxes::Form::sweeps && !streamed;
+    // Rows that begin anywhere wait for operands that all rows share: the more of them at once the better.
+    if (plan.straddles && plan.threads > kWarp) used = std::min(used, double{kUsual});
     plan.resident = cached ? std::min(2, 1024 / plan.threads) : residentOf(plan, used);
     if (plan.form == FoldAxes::Form::registers) plan.batch = batchOf(plan);
     blocks_ = kept_ / plan.rows;
@@ -286,9 +291,9 @@ class Planner {
                                     [&](ValueId v) { return isArg(std::get<Reduce>(l_.graph.node(v).op).kind); });
     // A row that is left over would put a mask on every load.
     const auto rows = domain_.foldedCount.constant();
-    return plain && rows && *rows % (most_ / plan.lanes) == 0 && phases.sweeps[0].pairs.empty() &&
-           plan.lanes * 2 < most_ && domain_.groups.back().extent.constant() && domain_.keptGroups.size() == 1 &&
-           domain_.foldedGroups.size() == 1 && plan.threads == kWarp;
+    return plain && phases.sweeps.size() == 1 && rows && *rows % (most_ / plan.lanes) == 0 &&
+           phases.sweeps[0].pairs.empty() && plan.lanes * 2 < most_ && domain_.groups.back().extent.constant() &&
+           domain_.keptGroups.size() == 1 && domain_.foldedGroups.size() == 1 && plan.threads == kWarp;
   }
 
   /// How many rows a thread takes at once where nothing but folds is wanted: so many that it has enough in flight, and
@@ -305,7 +310,8 @@ class Planner {
   /// Pieces of a fold that goes in two launches: the number at which the multiprocessors have most nearly the same to
   /// do.
   double piecesOf() const {
-    const double blocks = std::max(1.0, blocks_), most = std::ceil(kept_ * folded_ / blocks / kLongFold);
+    const double worth = storesFull_ ? kLongStore : kLongFold;
+    const double blocks = std::max(1.0, blocks_), most = std::ceil(kept_ * folded_ / blocks / worth);
     double best = 1, reached = 0;
     for (double pieces = 2; pieces <= most && blocks * (pieces - 1) < 4.0 * gpu_.multiprocessors; ++pieces) {
       const double each = blocks * pieces / gpu_.multiprocessors;
@@ -365,6 +371,7 @@ class Planner {
   int most_ = 1;
   bool onlyFolds_ = false;  // one sweep that stores nothing at full level
   bool onePass_ = false;    // the same where pairs of folds share a sweep
+  bool storesFull_ = false;
 };
 
 }  // namespace
@@ -378,8 +385,9 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
   Planner planner(graph, region, hints, device);
   Lowering l(graph, region, "plan");
   Plan plan = foldDomain(l).vectorFolded ? planner.rows() : planner.columns();
-  const Phases phases = planPhases(graph, region, false, true);
-  if (phases.sweeps.size() == 1 && phases.sweeps[0].stores.empty()) {
+  const bool columns = plan.form == Form::columns;
+  const Phases phases = planPhases(graph, region, false, true, columns);
+  if (phases.sweeps.size() == 1 && (columns || phases.sweeps[0].stores.empty())) {
     if (planner.leavesIdle()) planner.cut(plan);
   } else if (planner.leavesMostIdle()) {
     plan = {};
