@@ -70,7 +70,9 @@ TEST(EmitCuda, ShortRowsThatBeginAnywhereAreReadElementByElement) {
       let start: i64 = b*57
       let border: i64 = and(start, -8)
       let shift: i64 = start - border
-      store y[b*64 + t*8] = load<8> x[b*64 + t*8] + load<8> w[t*8 - shift + 7]
+      let v: bf16x8 = load x[b*64 + t*8]
+      let u: bf16x8 = load w[t*8 - shift + 7]
+      store y[b*64 + t*8] = cast<bf16>(cast<f32>(v) + cast<f32>(u))
     }
   }
 })");
