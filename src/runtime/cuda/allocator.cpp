@@ -6,6 +6,8 @@ namespace tokamak::runtime::cuda {
 
 namespace {
 
+constexpr size_t kPiece = 16;
+
 class StreamAllocator final : public Allocator {
  public:
   explicit StreamAllocator(std::shared_ptr<const Device> device) : device_(std::move(device)) {
@@ -19,9 +21,10 @@ class StreamAllocator final : public Allocator {
 
   Result<void*> allocate(int64_t bytes, Stream stream) override {
     Address address = 0;
-    TK_RETURN_IF_ERROR(
-        device_->driver().check(device_->api().allocateAsync(&address, static_cast<size_t>(bytes), stream),
-                                fmt::format("{} bytes on cuda:{}", bytes, device_->ordinal())));
+    // Kernels may read the whole pieces of memory that a tensor begins and ends in.
+    const size_t whole = (static_cast<size_t>(bytes) + kPiece - 1) / kPiece * kPiece;
+    TK_RETURN_IF_ERROR(device_->driver().check(device_->api().allocateAsync(&address, whole, stream),
+                                               fmt::format("{} bytes on cuda:{}", bytes, device_->ordinal())));
     return reinterpret_cast<void*>(address);
   }
 
