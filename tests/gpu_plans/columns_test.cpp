@@ -87,6 +87,17 @@ TEST(GpuColumns, SweepsThroughColumns) {
           {{"M", 33}, {"N", 21}});
 }
 
+TEST(GpuColumns, StripsSpareTheSecondLaunch) {
+  const CompileOptions many{.hints = {{"B", 256}}};
+  const char* sum = R"(graph @g(%x: bf16[B, 1100, 64]) {
+    %0 = reduce %x {kind = sum, axes = [1]} : bf16[B, 64]
+    return %0
+  })";
+  EXPECT_EQ(plansOf(sum, {{"B", 2}}, many), "reduce: columns, 8 threads x 64, 8 x 8 lanes\n");
+  const CompileOptions few{.hints = {{"B", 30}}};
+  EXPECT_NE(plansOf(sum, {{"B", 2}}, few).find("pieces"), std::string::npos);
+}
+
 std::string activatedMean(int rows, int columns) {
   return fmt::format(R"(graph @g(%x: bf16[4, {0}, {1}], %s: f32[{1}]) {{
     %0 = cast %x : f32[4, {0}, {1}]
