@@ -119,19 +119,26 @@ def prepare(graph: Graph, source: Path | None, folder: Path) -> bool:
     return real
 
 
-def sample_rows(source: Path, folder: Path, rows: int) -> Path:
-    """A copy of a graph's folder with S, some rows of A and nothing else, and r, which of them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ["A.npz", "X.npz"]:
-        if (source / name).exists():
-            (folder / name).write_bytes((source / name).read_bytes())
-    with np.load(source / "A.npz") as stored:
+def rows_of(path: Path, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int]]:
+    """Some rows of a matrix that `save_csr` wrote, numbered anew."""
+    with np.load(path) as stored:
         indptr, indices, values, shape = (stored[key] for key in ["indptr", "indices", "data", "shape"])
-    kept = np.zeros(len(indptr) - 1, dtype=bool)
-    kept[np.random.default_rng(rows).choice(len(kept), rows, replace=False)] = True
-    i = np.repeat(np.arange(len(kept)), np.diff(indptr))
-    save_csr(folder / "S.npz", i[kept[i]], indices[kept[i]], values[kept[i]], tuple(shape))
-    np.save(folder / "r.npy", kept.astype(float))
+    counts = np.diff(indptr)[rows]
+    at = np.concatenate([np.arange(indptr[row], indptr[row + 1]) for row in rows])
+    return np.repeat(np.arange(len(rows)), counts), indices[at], values[at], (len(rows), int(shape[1]))
+
+
+def sample_rows(source: Path, folder: Path, rows: int) -> Path:
+    """A copy of a graph's folder with S, some rows of A, and Xr, those rows of X."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with np.load(source / "A.npz") as stored:
+        nodes = int(stored["shape"][0])
+    kept = np.sort(np.random.default_rng(rows).choice(nodes, rows, replace=False))
+    for name, part in [("A", "S"), ("X", "Xr")]:
+        path = source / f"{name}.npz"
+        if path.exists():
+            (folder / path.name).write_bytes(path.read_bytes())
+            save_csr(folder / f"{part}.npz", *rows_of(path, kept))
     return folder
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from graphs import GRAPHS, bigbird_mask, prepare, sample_rows
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 EXAMPLES = ROOT / "examples" / "sparse"
 LIMIT = (
     3e11  # tokens of a region beyond which it is not simulated: full fusion at Collab and MAG size, which is sampled
@@ -62,10 +63,11 @@ class Study:
         return folder
 
     def model(self, name: str, changes: dict[str, str] | None = None) -> Path:
-        """An example, or a copy of it with pieces of its text replaced."""
+        """An example or a program of the study, or a copy of it with pieces of its text replaced."""
+        path = next(p for p in [EXAMPLES / f"{name}.ein", HERE / f"{name}.ein"] if p.exists())
         if not changes:
-            return EXAMPLES / f"{name}.ein"
-        text = (EXAMPLES / f"{name}.ein").read_text()
+            return path
+        text = path.read_text()
         for old, new in changes.items():
             if not re.search(old, text):
                 raise ValueError(f"{name}.ein has no {old}")
@@ -118,7 +120,7 @@ def gnn_program(study: Study, model: str, graph: str) -> Path:
     """Features that are stored dense are declared so; the number of classes is the data's."""
     changes = {}
     if not GRAPHS[graph].features:
-        changes[r"input X\[N, F\]: csr"] = "input X[N, F]"
+        changes[r"input (Xr?\[[NR], F\]): csr"] = r"input \1"
     if GRAPHS[graph].classes != 7:
         changes[r"C = 7"] = f"C = {GRAPHS[graph].classes}"
     return study.model(model, changes)
@@ -129,16 +131,6 @@ def gnn_arguments(study: Study, graph: str) -> list[object]:
     return data if GRAPHS[graph].features else [*data, "--dims", f"F={GRAPHS[graph].width}"]
 
 
-SAMPLED = {  # the last layer reads S, which has the rows of A that are sampled
-    "gcn": {r"Z\[i, c\] = A\[i, k\]": "Z[i, c] = S[i, k]"},
-    "graphsage": {
-        r"k in A\[i, k\]: P2": "k in S[i, k]: P2",
-        r"H1\[i, h\] \* Ws2": "r[i] * H1[i, h] * Ws2",
-        r"input Wn1": "input r[N]: {compressed 0}\ninput Wn1",
-    },
-}
-
-
 def with_sample(study: Study, model: str, graph: str, full: dict) -> dict:
     """Full fusion with the last layer for some rows alone, counted and simulated. What counting is wrong by there
     corrects the count of the whole where that is too long to simulate, and is compared with it elsewhere."""
@@ -147,13 +139,7 @@ def with_sample(study: Study, model: str, graph: str, full: dict) -> dict:
     nodes = GRAPHS[graph].nodes
     rows = max(20, min(nodes // 20, int(1e9 * nodes / full["counted"]["tokens"])))
     folder = sample_rows(study.graph(graph), study.folder / "data" / f"{graph}_sample", rows)
-    changes = {r"input X\[": "input S[N, N]: csr\ninput X[", **SAMPLED[model]}
-    text = gnn_program(study, model, graph).read_text()
-    for old, new in changes.items():
-        text = re.sub(old, new, text, count=1)
-    program = study.folder / "models" / f"{model}_{graph}_sample.ein"
-    program.parent.mkdir(exist_ok=True)
-    program.write_text(text)
+    program = gnn_program(study, f"{model}_sample", graph)
     arguments = ["--data", folder, *gnn_arguments(study, graph)[2:]]
     part = study.costs(f"{model} {graph} full, {rows} rows", program, "full", *arguments)
     if "refused" in part or not part["simulated"]:
