@@ -7,6 +7,7 @@
 
 #include "sparse/cost/count.h"
 #include "sparse/lower/execute.h"
+#include "support/hash.h"
 
 namespace tokamak::search {
 
@@ -45,12 +46,14 @@ Tensor zeros(const std::vector<int64_t>& shape, const Format& format) {
 
 /// What a region stores, if that is everything.
 std::optional<Bindings> wholeResults(const Program& program, const CompiledRegion& region, const Bindings& tensors) {
-  std::map<std::string, Tensor> reads;
-  for (const TableTensor& t : region.table.tensors)
-    if (t.source != TableSource::result)
-      reads[t.name] = tableInput(t, t.source == TableSource::range ? nullptr : &tensors.find(t.of)->second);
+  Bindings copies;
+  const auto reads = [&](const TableTensor& t) -> const Tensor* {
+    const Tensor* from = t.source == TableSource::range ? nullptr : &tensors.find(t.of)->second;
+    if (from && from->format == t.format) return from;  // what is stored counts, not the values
+    return &copies.try_emplace(t.name, tableInput(t, from)).first->second;
+  };
   std::map<std::string, double> written;
-  count(region.table, [&](const TableTensor& t) { return &reads.at(t.name); }, &written);
+  count(region.table, reads, &written);
   Bindings out;
   for (const auto& [name, values] : written) {
     const TensorId id = program.findTensor(name);
@@ -78,24 +81,50 @@ Result<> addTemps(const Compiled& compiled, Bindings& tensors) {
   return Unit{};
 }
 
+/// A graph's text without labels and with numbers for the names of tensors: equal for graphs that run alike.
+std::string namelessText(const stream::Graph& graph) {
+  std::string out;
+  std::map<std::string, size_t, std::less<>> numbers;
+  const std::string text = print(graph);
+  for (size_t at = text.find('\n'); at < text.size();) {
+    if (text.compare(at, 4, " : \"") == 0) at = text.find('\n', at);
+    out += text[at++];
+    if (out.back() != '@') continue;
+    const size_t end = text.find_first_of(" [\n", at);
+    out += fmt::format("{}", numbers.try_emplace(text.substr(at, end - at), numbers.size()).first->second);
+    at = end;
+  }
+  return out;
+}
+
+Result<Measurement> measured(const CompiledRegion& region, const Data& data, const Estimate& estimate,
+                             const sim::Options& options, Results& results) {
+  Choice as;
+  as.key = hashMix(hashBytes(namelessText(region.graph)), data.digest(region.table));
+  if (const std::optional<Measurement> known = results.find(as.key)) return *known;
+  std::vector<std::shared_ptr<const Tensor>> keep;
+  TK_TRY(const sim::Report report, sim::simulate(region.graph, data.views(region.table, keep), options));
+  as.wish = {.tensors = {region.table.name}, .order = region.table.rows};
+  as.blocks = region.graph.nodes().size();
+  as.estimate = estimate;
+  results.keep(as, measurementOf(report));
+  return measurementOf(report);
+}
+
 }  // namespace
 
-Result<std::vector<RegionCheck>> checkCosts(const Compiled& compiled, const Bindings& inputs,
-                                            const sim::Options& options, double mostTokens) {
-  Bindings tensors = inputs;
+Result<std::vector<RegionCheck>> checkCosts(const Compiled& compiled, Bindings tensors, const sim::Options& options,
+                                            double mostTokens, Results& results) {
   if (compiled.regions.size() > 1) TK_RETURN_IF_ERROR(addTemps(compiled, tensors));
   const Data data(std::move(tensors));
   std::vector<RegionCheck> out;
   for (const CompiledRegion& region : compiled.regions) {
     RegionCheck check{region.table.name, {}, {}, 0};
-    std::vector<std::shared_ptr<const Tensor>> keep;
-    const stream::Inputs reads = data.views(region.table, keep);
     const auto start = std::chrono::steady_clock::now();
     check.counted = count(region.table, [&](const TableTensor& t) { return data.tensor(t).get(); });
     check.countSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (check.counted.tokens <= mostTokens) {
-      TK_TRY(const sim::Report report, sim::simulate(region.graph, reads, options));
-      check.simulated = measurementOf(report);
+      TK_TRY(check.simulated, measured(region, data, check.counted, options, results));
     }
     out.push_back(std::move(check));
   }

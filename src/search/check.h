@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "search/measure.h"
+#include "search/store.h"
 #include "sparse/lower/compile.h"
 
 namespace tokamak::search {
@@ -16,9 +16,15 @@ struct RegionCheck {
 };
 
 /// Counts each region of a compiled program on the structure of the data, and simulates those that are expected to put
-/// at most `mostTokens` tokens. What regions hand on to each other is made first, without timing: values do not matter.
-Result<std::vector<RegionCheck>> checkCosts(const sparse::Compiled& compiled, const sparse::Bindings& inputs,
-                                            const sim::Options& options, double mostTokens = 1e300);
+/// at most `mostTokens` tokens, but for those that `results` knows: equal graphs on data of equal structure, whatever
+/// their tensors are called. What regions hand on to each other is made first, without timing: values do not matter.
+Result<std::vector<RegionCheck>> checkCosts(const sparse::Compiled& compiled, sparse::Bindings inputs,
+                                            const sim::Options& options, double mostTokens, Results& results);
+inline Result<std::vector<RegionCheck>> checkCosts(const sparse::Compiled& compiled, sparse::Bindings inputs,
+                                                   const sim::Options& options, double mostTokens = 1e300) {
+  NoStore nothing;
+  return checkCosts(compiled, std::move(inputs), options, mostTokens, nothing);
+}
 
 /// How far a model's number is from the simulated one, as a share of that.
 double errorOf(double counted, double simulated);

@@ -139,6 +139,36 @@ TEST(Count, LargeRegionsAreOnlyCounted) {
   EXPECT_FALSE(checkCosts(compiled, inputs, {}, 10)->front().simulated);
 }
 
+class Memory final : public Results {
+ public:
+  std::optional<Measurement> find(uint64_t key) override {
+    const auto known = kept.find(key);
+    return known == kept.end() ? std::nullopt : std::optional(known->second);
+  }
+  void keep(const Choice& choice, const Measurement& measurement) override { kept[choice.key] = measurement; }
+  std::map<uint64_t, Measurement> kept;
+};
+
+/// Names do not matter, structure does: two equal products are simulated once, one along the columns again.
+TEST(Count, EqualRegionsAreSimulatedOnce) {
+  Program p = *parseProgram(
+      "dim N, H = 4\ninput A[N, N]: csr\ninput B[N, N]: csc\ninput V[N, H]\ninput W[N, H]\n"
+      "output X[N, H]\noutput Y[N, H]\noutput Z[N, H]\n"
+      "X[i, h] = A[i, k] * V[k, h]\nY[i, h] = A[i, k] * W[k, h]\nZ[i, h] = B[k, i] * V[k, h]\n");
+  Bindings inputs = dataFor(p, 60);
+  inputs["B"] = convert(inputs.at("A"), *namedFormat("csc", 2));
+  const Compiled compiled = *compile(p, unfused(), &inputs);
+  Memory memory;
+  const std::vector<RegionCheck> checks = *checkCosts(compiled, inputs, {}, 1e300, memory),
+                                 again = *checkCosts(compiled, inputs, {}, 1e300, memory),
+                                 fresh = *checkCosts(compiled, inputs, {});
+  EXPECT_EQ(memory.kept.size(), 2u);
+  for (size_t r = 0; r < checks.size(); ++r) {
+    EXPECT_EQ(checks[r].simulated->cycles, fresh[r].simulated->cycles) << checks[r].region;
+    EXPECT_EQ(again[r].simulated->seconds, checks[r].simulated->seconds) << checks[r].region;
+  }
+}
+
 }  // namespace
 
 }  // namespace tokamak::search

@@ -23,6 +23,8 @@ std::shared_ptr<const sparse::Tensor> Data::tensor(const sparse::TableTensor& wa
     if (const auto known = converted_.find(key); known != converted_.end()) return known->second;
   }
   const auto from = tensors_.find(wanted.of);
+  if (from != tensors_.end() && wanted.source == sparse::TableSource::data && from->second.format == wanted.format)
+    return {std::shared_ptr<void>(), &from->second};
   auto made = std::make_shared<const sparse::Tensor>(
       sparse::tableInput(wanted, from == tensors_.end() ? nullptr : &from->second));
   const std::lock_guard guard(lock_);
@@ -49,6 +51,14 @@ uint64_t Data::digest(const std::string& name) const {
   for (const sparse::LevelStorage& level : found->second.levels)
     hash = hashOf(level.crd, hashOf(level.pos, hashMix(hash, static_cast<uint64_t>(level.size))));
   return known->second = hash;
+}
+
+uint64_t Data::digest(const sparse::Table& table) const {
+  uint64_t hash = 0;
+  for (const sparse::TableTensor& tensor : table.tensors)
+    if (tensor.source != sparse::TableSource::result)
+      hash = hashMix(hash, hashMix(digest(tensor.of), hashBytes(tensor.format.str())));
+  return hash;
 }
 
 }  // namespace tokamak::search

@@ -16,13 +16,15 @@ class Data {
  public:
   explicit Data(sparse::Bindings tensors) : tensors_(std::move(tensors)) {}
 
-  /// What a table reads as one of its tensors.
+  /// What a table reads as one of its tensors; it may be one of these, and lives as long.
   std::shared_ptr<const sparse::Tensor> tensor(const sparse::TableTensor& wanted) const;
   /// All that a table reads. `keep` holds what the views point to.
   stream::Inputs views(const sparse::Table& table, std::vector<std::shared_ptr<const sparse::Tensor>>& keep) const;
   const sparse::Bindings& tensors() const { return tensors_; }
   /// Names the stored structure of a tensor: equal for equal levels.
   uint64_t digest(const std::string& name) const;
+  /// Of everything that a table reads, in its order and as it reads it.
+  uint64_t digest(const sparse::Table& table) const;
 
  private:
   sparse::Bindings tensors_;

@@ -124,7 +124,7 @@ class RegionChoices {
     if (!table) return;
     Result<stream::Graph> graph = toStream(*table);
     if (!graph || graph->nodes().size() > options_.mostBlocks) return;
-    const uint64_t key = keyOf(*table, *graph);
+    const uint64_t key = hashMix(hashBytes(print(*graph)), data_.digest(*table));
     const auto same = std::find_if(out_.begin(), out_.end(), [&](const Choice& c) { return c.key == key; });
     if (same != out_.end()) {
       ++same->spellings;
@@ -154,13 +154,6 @@ class RegionChoices {
     const TensorDecl& decl = program_.tensor(program_.findTensor(name));
     if (decl.role != Role::temp) return;
     choice.writes[name] = decl.format ? *decl.format : storedFormat(table, name, static_cast<int>(decl.dims.size()));
-  }
-
-  uint64_t keyOf(const Table& table, const stream::Graph& graph) const {
-    uint64_t key = hashBytes(print(graph));
-    for (const TableTensor& tensor : table.tensors)
-      if (tensor.source != TableSource::result) key = hashMix(key, data_.digest(tensor.of));
-    return key;
   }
 
   Estimate estimateOf(const Table& table) const {

@@ -37,7 +37,7 @@ constexpr double kAffordable = 3e8;
 
 struct Options {
   SparseArguments program;
-  std::string emit = "table", output, outputFolder, profile = "comal";
+  std::string emit = "table", output, outputFolder, profile = "comal", database;
   double mostTokens = 1e300;
   bool json = false, check = false, noCheck = false, brief = false;
 };
@@ -198,24 +198,25 @@ nlohmann::ordered_json checkJson(const std::vector<search::RegionCheck>& checks,
 }
 
 /// The cost model against simulation.
-Result<Outcome> runCheck(const Options& options, const SparseProgram& program, const Compiled& compiled) {
+Result<Outcome> runCheck(const Options& options, Bindings inputs, const Compiled& compiled) {
   const auto profile = fromName<sim::Profile>(options.profile);
   if (!profile || *profile == sim::Profile::hw)
     return Diagnostic{
         "T0801", {}, fmt::format("costs are not checked under {}", options.profile), "use comal or comal-hbm"};
   sim::Options simulation;
   simulation.profile = *profile;
+  std::unique_ptr<search::Results> results = std::make_unique<search::NoStore>();
+  if (!options.database.empty()) { TK_TRY(results, search::Store::open(options.database, options.profile)); }
   TK_TRY(const std::vector<search::RegionCheck> checks,
-         search::checkCosts(compiled, program.inputs, simulation, options.mostTokens));
+         search::checkCosts(compiled, std::move(inputs), simulation, options.mostTokens, *results));
   say(options.json ? checkJson(checks, *profile).dump(2) + "\n" : search::checkTable(checks, *profile));
   return Outcome::done;
 }
 
 Result<Outcome> runExplain(const Options& options) {
-  TK_TRY(const SparseProgram program,
-         options.check ? loadSparseWithData(options.program) : loadSparse(options.program));
+  TK_TRY(SparseProgram program, options.check ? loadSparseWithData(options.program) : loadSparse(options.program));
   TK_TRY(const Timed timed, compileTimed(program));
-  if (options.check) return runCheck(options, program, timed.compiled);
+  if (options.check) return runCheck(options, std::move(program.inputs), timed.compiled);
   if (options.json)
     say(explainJson(timed.compiled).dump(2) + "\n");
   else
@@ -255,6 +256,8 @@ Command addSparse(CLI::App& parent) {
   explainApp->add_flag("--check", options->check, "Count the costs on the data and compare them with simulation");
   explainApp->add_option("--limit", options->mostTokens, "With --check: only count regions with more tokens than this")
       ->type_name("TOKENS");
+  explainApp->add_option("--database", options->database, "With --check: SQLite file that keeps what was simulated")
+      ->type_name("FILE");
   explainApp->add_option("--profile", options->profile, "Timing to compare with: comal or comal-hbm")
       ->type_name("NAME");
   return {app, [=]() -> Result<Outcome> {

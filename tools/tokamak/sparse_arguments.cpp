@@ -82,7 +82,7 @@ Tensor randomInput(const Program& program, const TensorDecl& decl, double densit
   std::vector<double> values(static_cast<size_t>(size), 0.0);
   for (double& v : values)
     if (format.isDense() || chance(random) < density) v = roundTo(decl.dtype, value(random));
-  return fromDense(values, shape, format, decl.dtype);
+  return fromDense(std::move(values), shape, format, decl.dtype);
 }
 
 /// The files that --input names, by input.

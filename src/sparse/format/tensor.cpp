@@ -192,8 +192,13 @@ std::vector<double> toDense(const Tensor& tensor) {
   return out;
 }
 
-Tensor fromDense(const std::vector<double>& values, const std::vector<int64_t>& shape, const Format& format,
-                 DType dtype) {
+Tensor fromDense(std::vector<double> values, const std::vector<int64_t>& shape, const Format& format, DType dtype) {
+  if (format == Format::dense(static_cast<int>(shape.size()))) {
+    Tensor out{dtype, shape, format, {}, std::move(values)};
+    for (const int64_t size : shape) out.levels.push_back({size, {}, {}});
+    for (double& value : out.values) value = value == 0 ? 0.0 : roundTo(dtype, value);
+    return out;
+  }
   Entries entries{shape, {}, {}};
   const int rank = entries.rank();
   std::vector<int32_t> at(rank, 0);

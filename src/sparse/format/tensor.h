@@ -62,7 +62,7 @@ Tensor convert(const Tensor& tensor, const Format& format, Keep keep = Keep::val
 
 /// Row-major values, absent entries zero.
 std::vector<double> toDense(const Tensor& tensor);
-Tensor fromDense(const std::vector<double>& values, const std::vector<int64_t>& shape, const Format& format,
+Tensor fromDense(std::vector<double> values, const std::vector<int64_t>& shape, const Format& format,
                  DType dtype = DType::f32);
 
 /// Positions, coordinates and sizes agree and fibers are sorted; names the level and position at fault (T0903).

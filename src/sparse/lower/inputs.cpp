@@ -18,7 +18,8 @@ Result<Bindings> inDeclaredFormats(const Program& program, Bindings inputs) {
                           "mend the data: NaN would be lost wherever it meets a zero"};
       v = roundTo(decl.dtype, v);
     }
-    tensor = convert(tensor, decl.format.value_or(Format::dense(tensor.rank())));
+    const Format wanted = decl.format.value_or(Format::dense(tensor.rank()));
+    if (tensor.format != wanted) tensor = convert(tensor, wanted);
   }
   return inputs;
 }
