@@ -105,7 +105,8 @@ RegionSchedule withoutRewritten(const Program& written, const Program& rewritten
 Result<std::optional<CompiledRegion>> compileAsWished(const Program& written, const Compiled& out,
                                                       const std::vector<size_t>& statements, const RegionSchedule* wish,
                                                       RegionCompiler& compiler) {
-  Result<std::optional<CompiledRegion>> region = compiler.compile(statements, wish);
+  const RegionSchedule none;
+  Result<std::optional<CompiledRegion>> region = compiler.compile(statements, wish ? wish : &none);
   const bool unnamed = !region && (region.error().code == "T0970" || region.error().code == "T0972");
   if (!unnamed || !wish || out.algebra.empty()) return region;
   std::vector<std::string> notes;

@@ -399,6 +399,24 @@ INSTANTIATE_TEST_SUITE_P(Examples, SamFiles,
                                          "block_attention", "autoencoder", "bigbird", "gpt3"),
                          [](const auto& info) { return std::string(info.param); });
 
+/// Each fold wants the other's loops inside its own: one has loops of its own, and the schedule that says so is read
+/// back.
+TEST(Execute, FoldsThatContradictEachOther) {
+  Program p = *parseProgram(
+      "dim N = 3\ninput A[N, N, N, N]\ninput B[N, N]: csr\noutput S[N, N]\noutput T[N, N]\n"
+      "S[i, k] = sum(j, l: A[i, k, j, l]) + B[i, k]\nT[j, l] = sum(i, k: A[i, k, j, l]) + B[j, l]\n");
+  std::mt19937_64 random(3);
+  const Bindings inputs = randomInputs(p, 0.5, random);
+  const Schedule full{.name = "full", .fuse = Schedule::Fuse::all, .algebra = false};
+  ASSERT_TRUE(runsAsDense(p, full, inputs));
+  const Compiled compiled = *compile(p, full, &inputs);
+  ASSERT_EQ(compiled.regions.size(), 1u);
+  const Schedule written = scheduleOf(compiled, "again");
+  EXPECT_NE(print(written).find("i_1"), std::string::npos) << print(written);
+  EXPECT_TRUE(runsAsDense(p, written, inputs)) << print(written);
+  EXPECT_EQ(print(compile(p, written, &inputs)->regions[0].graph), print(compiled.regions[0].graph));
+}
+
 TEST(Execute, SpMM) {
   for (const char* a : {"csr", "dcsr", "csc"})
     for (const char* b : {"csr", "csc", "dense"})

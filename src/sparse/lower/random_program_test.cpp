@@ -85,6 +85,9 @@ TEST(RandomPrograms, AreRefusedForTheirFoldsOnly) {
   EXPECT_GT(refusals, 0u);
 }
 
+/// Folds in blocks over each other's variables, of statements that are both kept: no order of shared loops can run.
+TEST(RandomPrograms, ContradictingFoldsRun) { EXPECT_EQ(wrongWith(randomCase(16439)), ""); }
+
 TEST(RandomPrograms, PrintBackEqual) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const RandomCase c = randomCase(seed);

@@ -94,12 +94,25 @@ Result<std::optional<CompiledRegion>> RegionCompiler::compile(const std::vector<
   Region fused = fuseRegion(program_, statements, readers_);
   if (fused.program.statements().empty()) return std::optional<CompiledRegion>();
   const RegionSchedule wished = wish ? withoutEmptyLoops(program_, *wish) : RegionSchedule{};
+  Result<CompiledRegion> out = compileFused(fused, wished, orders, wish != nullptr);
+  if (!out && (wish || statements.size() < 2))
+    if (std::optional<Program> apart = foldsApart(fused.program)) {
+      fused.program = std::move(*apart);
+      fused.notes.push_back("folds that contradict each other have loops of their own");
+      if (Result<CompiledRegion> again = compileFused(fused, wished, orders, true)) out = std::move(again);
+    }
+  if (!out) return out.error();
+  return std::optional(std::move(*out));
+}
+
+Result<CompiledRegion> RegionCompiler::compileFused(const Region& fused, const RegionSchedule& wished, int orders,
+                                                    bool asked) {
   Result<Region> split = splitBlocks(fused, wished.blocks);
   if (!split) return placed(split.error(), wished, fused);
   const RegionSchedule named = inBlocks(split->program, wished);
-  TK_TRY(CompiledRegion out, compileRegion(std::move(*split), named, orders, wish != nullptr));
+  TK_TRY(CompiledRegion out, compileRegion(std::move(*split), named, orders, asked));
   out.blocks = wished.blocks;
-  return std::optional(std::move(out));
+  return out;
 }
 
 void RegionCompiler::accept(const CompiledRegion& region) {

@@ -48,6 +48,7 @@ class RegionCompiler {
     void add(Candidate candidate);
   };
 
+  Result<CompiledRegion> compileFused(const Region& fused, const RegionSchedule& wished, int orders, bool asked);
   Result<CompiledRegion> compileRegion(Region fused, const RegionSchedule& wish, int orders, bool asked);
   Result<> tryOrders(const Region& region, const Nests& nests, const OrderWish& wished, const RegionSchedule& wish,
                      int orders, Candidates& out);

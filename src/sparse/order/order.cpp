@@ -115,7 +115,73 @@ void addFoldEdges(const Program& program, const Uses& uses, std::vector<OrderEdg
         if (const OrderEdge edge{free, folded, {}}; !closesCycle(edges, {edge})) edges.push_back(edge);
 }
 
+/// A fold and one of its variables that comes before one of its result in what other folds ask for.
+std::optional<std::pair<ExprId, VarId>> contradiction(const Program& program) {
+  const Uses uses = usesOf(program);
+  std::vector<OrderEdge> edges;
+  for (const ExprId fold : uses.folds)
+    for (const VarId folded : program.expr(fold).vars)
+      for (const VarId free : program.freeVars(fold)) {
+        const OrderEdge edge{free, folded, {}};
+        if (closesCycle(edges, {edge})) return std::pair{fold, folded};
+        edges.push_back(edge);
+      }
+  return std::nullopt;
+}
+
+VarId newVar(Program& program, VarId like) {
+  const Var var = program.var(like);
+  for (int n = 1;; ++n) {
+    const std::string name = fmt::format("{}_{}", var.name, n);
+    bool taken = false;
+    for (size_t v = 0; v < program.varCount(); ++v) taken = taken || program.var(VarId(v)).name == name;
+    if (!taken) return program.addVar(name, var.dim);
+  }
+}
+
+/// Expressions with one variable as another, or with one expression as another.
+class Rewrite {
+ public:
+  Rewrite(Program& program, VarId from, VarId to) : program_(program), from_(from), to_(to) {}
+  Rewrite(Program& program, ExprId from, ExprId to) : program_(program) { known_[from] = to; }
+
+  ExprId operator()(ExprId id) {
+    if (const auto known = known_.find(id); known != known_.end()) return known->second;
+    Expr e = program_.expr(id);
+    for (VarId& v : e.vars)
+      if (from_ && v == from_) v = to_;
+    for (ExprId& arg : e.args) arg = (*this)(arg);
+    switch (e.kind) {
+      case ExprKind::access: return known_[id] = program_.access(e.tensor, std::move(e.vars));
+      case ExprKind::apply: return known_[id] = program_.apply(e.fn, std::move(e.args));
+      case ExprKind::where: return known_[id] = program_.where(e.args[0], e.args[1]);
+      case ExprKind::reduce:
+        return known_[id] = program_.reduce(e.fold, std::move(e.vars), e.args[0], {e.args.begin() + 1, e.args.end()});
+      case ExprKind::constant:
+      case ExprKind::extent: break;
+    }
+    return known_[id] = id;
+  }
+
+ private:
+  Program& program_;
+  VarId from_, to_;
+  std::map<ExprId, ExprId> known_;
+};
+
 }  // namespace
+
+std::optional<Program> foldsApart(const Program& program) {
+  if (!contradiction(program)) return std::nullopt;
+  Program out = program;
+  while (const auto found = contradiction(out)) {
+    const auto [fold, folded] = *found;
+    const ExprId own = Rewrite(out, folded, newVar(out, folded))(fold);
+    Rewrite rest(out, fold, own);
+    for (Statement& s : out.statements()) s.value = rest(s.value);
+  }
+  return out;
+}
 
 Nests::Nests(const Program& program) : together_(program.varCount(), std::vector<bool>(program.varCount(), false)) {
   using Vars = std::set<VarId>;

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ class Nests {
  private:
   std::vector<std::vector<bool>> together_;  // by variable and variable
 };
+
+/// The statements with new variables for folds whose loops would otherwise have to lie outside and inside each other;
+/// none where no fold contradicts another. Then every fold can be inside the loops of its result.
+///
+///   S[i] = sum(j: A[i, j])                S[i] = sum(j: A[i, j])
+///   T[j] = sum(i: B[i, j])       =>       T[j] = sum(i_1: B[i_1, j])
+std::optional<Program> foldsApart(const Program& program);
 
 /// `bytes` gives the size of a tensor of the region's program. Edges of `wished` (outermost first) come before all
 /// others, so storage that contradicts them is copied; `first`: the variables that are not named come behind the named;

@@ -17,6 +17,17 @@ std::string graphOf(const Region& region, const OrderProblem& problem, const std
   return table ? print(*toStream(*table)) : table.error().message;
 }
 
+TEST(FoldsApart, RenamesOnlyWhatContradicts) {
+  const char* head = "dim N\ninput A[N, N]\noutput S[N]\noutput T[N]\n";
+  const Program same = *parseProgram(std::string(head) + "S[i] = sum(j: A[i, j])\nT[i] = max(j: A[i, j])\n");
+  EXPECT_FALSE(foldsApart(same));
+  const Program crossed = *parseProgram(std::string(head) + "S[i] = sum(j: A[i, j])\nT[j] = max(i: A[i, j])\n");
+  const std::optional<Program> apart = foldsApart(crossed);
+  ASSERT_TRUE(apart);
+  EXPECT_EQ(printStatements(*apart), "S[i] = sum(j: A[i, j])\nT[j] = max(i_1: A[i_1, j])\n");
+  EXPECT_FALSE(foldsApart(*apart));
+}
+
 TEST(Nests, OrdersOfOneKeyGiveOneGraph) {
   size_t orders = 0, different = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
