@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include "sim/hbm/nodes.h"
+#include "sim/hbm/run.h"
 #include "sparse/stream/run/make_node.h"
 
 namespace tokamak::sim {
@@ -45,7 +47,7 @@ void feed(Channel& channel, StreamKind kind, const std::string& text) {
 }  // namespace
 
 BlockRun runBlock(const Block& block, const std::vector<std::pair<StreamKind, std::string>>& inputs,
-                  const std::vector<StreamKind>& outputs, const Storages& data, BlockShape shape) {
+                  const std::vector<StreamKind>& outputs, const Storages& data, BlockShape shape, Memory memory) {
   Graph graph;
   const auto addStream = [&](StreamKind kind) {
     const StreamId id = graph.addStream(kind);
@@ -81,8 +83,13 @@ BlockRun runBlock(const Block& block, const std::vector<std::pair<StreamKind, st
   Storages written;
   written["x"].levels.resize(3);
   const Inputs views = viewsOf(data);
-  const auto made = NodeMaker<Timed>(graph, views, written).make(block, std::move(site));
-  while (!made->done() && !made->fault() && made->advance()) {}
+  std::unique_ptr<RunNode<Timed>> made;
+  if (memory == Memory::hbm) made = hbmFactory(views)(block, site, written);
+  auto* client = dynamic_cast<MemoryClient*>(made.get());
+  if (!made) made = NodeMaker<Timed>(graph, views, written).make(block, std::move(site));
+  Hbm hbm;
+  while (!made->done() && !made->fault() && made->advance())
+    if (client && client->isWaiting()) hbm.serve({client});
   BlockRun run;
   run.clock = made->clock().t;
   if (made->fault()) run.fault = made->fault()->str();
