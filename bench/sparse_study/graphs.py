@@ -128,18 +128,17 @@ def rows_of(path: Path, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
     return np.repeat(np.arange(len(rows)), counts), indices[at], values[at], (len(rows), int(shape[1]))
 
 
-def sample_rows(source: Path, folder: Path, rows: int) -> Path:
-    """A copy of a graph's folder with S, some rows of A, and Xr, those rows of X."""
+def sample_rows(source: Path, folder: Path, rows: int) -> dict[str, Path]:
+    """Files of S, some rows of a graph's A, and of Xr, those rows of X where it has a file."""
     folder.mkdir(parents=True, exist_ok=True)
     with np.load(source / "A.npz") as stored:
         nodes = int(stored["shape"][0])
     kept = np.sort(np.random.default_rng(rows).choice(nodes, rows, replace=False))
+    files = {part: folder / f"{part}.npz" for part in ["S", "Xr"]}
     for name, part in [("A", "S"), ("X", "Xr")]:
-        path = source / f"{name}.npz"
-        if path.exists():
-            (folder / path.name).write_bytes(path.read_bytes())
-            save_csr(folder / f"{part}.npz", *rows_of(path, kept))
-    return folder
+        if (source / f"{name}.npz").exists():
+            save_csr(files[part], *rows_of(source / f"{name}.npz", kept))
+    return files
 
 
 def bigbird_mask(tokens: int, block: int, random_blocks: int, folder: Path) -> float:

@@ -1,7 +1,8 @@
 """docs/sparse-study.md from the answers of the study."""
 
-import math
 from pathlib import Path
+
+from plots import bars, number
 
 PUBLISHED = {  # cycles of the paper's simulator: unfused, per layer, full
     "gcn cora": (48_998_261, 29_997_611, 166_361_105),
@@ -25,15 +26,6 @@ BOUND = {
 }
 LEVELS = ["unfused", "partial", "layers", "full"]
 COLOURS = {"unfused": "#9aa5b1", "partial": "#8ab17d", "layers": "#4c8bf5", "full": "#e07a5f", "search": "#2a9d8f"}
-
-
-def number(value: float | None) -> str:
-    if value is None:
-        return ""
-    for unit, name in [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")]:
-        if value >= unit:
-            return f"{value / unit:.3g}{name}"
-    return f"{value:.0f}"
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -152,51 +144,35 @@ def sample_table(rows: dict) -> str:
     return table(["full fusion", "rows sampled", "cycles from the sample", "simulated", "error"], body)
 
 
-def picture(rows: dict) -> str:
-    """Cycles by granularity, on a logarithmic scale, as a self-contained SVG."""
-    names = [n for n, r in rows.items() if cycles_of(r["unfused"])]
+def pictures(folder: Path, results: dict, every: dict) -> dict[str, str]:
+    """Draws what the tables say; the place of each picture, by what it shows."""
+
+    def value(row: dict, level: str, metric: str) -> float | None:
+        if level == "search":
+            return search_cycles(row) if metric == "cycles" else None
+        cell = row.get(level) or {}
+        return cell["best"][metric] if "best" in cell else None
+
     series = [*LEVELS, "search"]
-    width, height, left = 150 * len(names) + 110, 320, 70
-    low, high = 5.0, 5.0
-    for name in names:
-        for s in series:
-            value = search_cycles(rows[name]) if s == "search" else cycles_of(rows[name].get(s))
-            if value:
-                high, low = max(high, math.log10(value)), min(low, math.log10(value))
-    low, high = math.floor(low), math.ceil(high + 0.1)
-    scale = (height - 90) / (high - low)
-    bottom = height - 60
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
-        f'font-size="11"><rect width="{width}" height="{height}" fill="white"/>'
-        f'<text x="{left}" y="18" font-size="13">Cycles by granularity (comal, logarithmic)</text>'
-    ]
-    for power in range(low, high + 1):
-        y = bottom - (power - low) * scale
-        out.append(
-            f'<line x1="{left}" x2="{width - 10}" y1="{y:.1f}" y2="{y:.1f}" stroke="#e3e6ea"/>'
-            f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">10^{power}</text>'
+    names = {"cycles": "sparse-study", "operations": "sparse-study-operations", "bytes": "sparse-study-bytes"}
+    drawn = {
+        metric: bars(
+            f"{metric.capitalize()} by granularity (comal, logarithmic)",
+            {name: {s: value(row, s, metric) for s in series} for name, row in every.items()},
+            COLOURS,
         )
-    for n, name in enumerate(names):
-        x = left + 15 + 150 * n
-        for k, s in enumerate(series):
-            value = search_cycles(rows[name]) if s == "search" else cycles_of(rows[name].get(s))
-            if not value:
-                continue
-            tall = (math.log10(value) - low) * scale
-            out.append(
-                f'<rect x="{x + 30 * k}" y="{bottom - tall:.1f}" width="26" height="{tall:.1f}" '
-                f'fill="{COLOURS[s]}"><title>{name}, {s}: {value:.0f}</title></rect>'
-                f'<text x="{x + 30 * k + 13}" y="{bottom - tall - 3:.1f}" text-anchor="middle" '
-                f'font-size="9">{number(value)}</text>'
-            )
-        out.append(f'<text x="{x + 58}" y="{bottom + 16}" text-anchor="middle">{name.split(",")[0]}</text>')
-    for k, s in enumerate(series):
-        out.append(
-            f'<rect x="{left + 110 * k}" y="{height - 26}" width="12" height="12" fill="{COLOURS[s]}"/>'
-            f'<text x="{left + 110 * k + 17}" y="{height - 16}">{s}</text>'
-        )
-    return "\n".join(out) + "</svg>\n"
+        for metric in names
+    }
+    for what, title in [
+        ("parallel", "Cycles of fused attention by lanes (logarithmic)"),
+        ("orders", "Cycles of A X on Cora by order of the loops (logarithmic)"),
+    ]:
+        names[what] = f"sparse-study-{what}"
+        cells = {name: {"full": cycles_of(cell)} for name, cell in results[what].items()}
+        drawn[what] = bars(title, cells, {"full": COLOURS["layers"]})
+    for what, picture in drawn.items():
+        (folder / f"{names[what]}.svg").write_text(picture)
+    return {what: f"![{what}]({folder.name}/{name}.svg)\n" for what, name in names.items()}
 
 
 def exhaustive_table(found: dict) -> str:
@@ -257,10 +233,10 @@ def bounds_table(rows: dict) -> str:
     return table(["search's choice", "cycles", "wanted at most", "held", "simulated of choices"], body)
 
 
-def write(path: Path, picture_path: Path, results: dict, conditions: str) -> None:
+def write(path: Path, folder: Path, results: dict, conditions: str) -> None:
     rows, transformer = results["granularity"], results["transformer"]
     every = {**rows, **transformer, "autoencoder": results["autoencoder"]}
-    picture_path.write_text(picture(every))
+    drawn = pictures(folder, results, every)
     simulated = [*every.values(), results["parallel"], results["orders"]]
     text = [
         "# Fusion granularity of sparse models\n",
@@ -270,7 +246,7 @@ def write(path: Path, picture_path: Path, results: dict, conditions: str) -> Non
         conditions,
         "## Granularity\n",
         granularity_table(every),
-        f"\n![cycles by granularity]({picture_path.relative_to(path.parent).as_posix()})\n",
+        drawn["cycles"],
         "*Partial*: what shares a row is one region (`rows` in the examples). *Per layer*: the paper's cut.\n"
         "*Comal's*: FuseFlow's own graphs on the same data in Comal (unfused / per layer / full), features stored\n"
         "sparse.\n",
@@ -283,12 +259,16 @@ def write(path: Path, picture_path: Path, results: dict, conditions: str) -> Non
         results["reading"],
         "## Operations and bytes\n",
         work_table(every),
+        drawn["operations"],
+        drawn["bytes"],
         "## Lanes: how many, and where\n",
         plain_table("attention as one region", results["parallel"]),
+        drawn["parallel"],
         "## Blocks of the mask\n",
         blocks_table(results["blocks"]),
         "## Order of the loops\n",
         plain_table("A X on Cora, both stored sparse", results["orders"]),
+        drawn["orders"],
         "## Sampled rows against all of them\n",
         sample_table(rows),
         "## Cost model against simulation\n",

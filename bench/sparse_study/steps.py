@@ -1,22 +1,16 @@
 """The measurements of the study, each a call of the command line whose answer is kept: an interrupted study goes on."""
 
-import json
 import os
 import re
-import resource
-import subprocess
-import sys
-import time
 from pathlib import Path
 
+from calls import Calls
 from graphs import GRAPHS, bigbird_mask, prepare, sample_rows
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 EXAMPLES = ROOT / "examples" / "sparse"
-LIMIT = (
-    3e11  # tokens of a region beyond which it is not simulated: full fusion at Collab and MAG size, which is sampled
-)
+LIMIT = 3e11  # tokens of a region beyond which it is sampled: full fusion at Collab and MAG size
 
 
 class Study:
@@ -24,34 +18,16 @@ class Study:
 
     def __init__(self, folder: Path, source: Path | None) -> None:
         self.folder, self.source = folder, source
-        self.tokamak = os.environ.get("TOKAMAK", str(ROOT / "build" / "bin" / "tokamak"))
         folder.mkdir(parents=True, exist_ok=True)
-        self.file = folder / "answers.json"
-        self.answers: dict[str, dict] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.calls = Calls(os.environ.get("TOKAMAK", str(ROOT / "build" / "bin" / "tokamak")), folder / "answers.json")
+        self.later = self.calls.later
         self.real: dict[str, bool] = {}
 
     def call(self, what: str, *arguments: object) -> dict:
-        """One call of the command line with --json; `what` is its name in the answers and for the progress line."""
+        """One call; `what` is its name in the answers and for the progress line."""
         words = [str(word) for word in arguments]
-        key = " ".join([what, *(word.replace(str(ROOT), "").replace(str(self.folder), "") for word in words)])
-        if key in self.answers:
-            return self.answers[key]
-        print(f"study: {what}", end="", flush=True, file=sys.stderr)
-        start = time.monotonic()
-        done = subprocess.run([self.tokamak, *words, "--json"], capture_output=True, text=True, check=False)
-        seconds = time.monotonic() - start
-        print(f" {seconds:.1f} s", file=sys.stderr)
-        memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6  # of the largest call so far, in GB
-        answer: dict = {"seconds": seconds, "memory": memory}
-        if done.returncode == 0:
-            answer["answer"] = json.loads(done.stdout)
-        else:
-            answer["refused"] = done.stderr.strip().splitlines()[0] if done.stderr.strip() else "ended"
-        self.answers[key] = answer
-        partial = self.file.with_suffix(".partial")
-        partial.write_text(json.dumps(self.answers, indent=1))
-        partial.replace(self.file)
-        return answer
+        key = " ".join([what, *(word.replace(str(self.folder), "").replace(str(ROOT), "") for word in words)])
+        return self.calls.call(key, what, words)
 
     def graph(self, name: str) -> Path:
         folder = self.folder / "data" / name
@@ -75,13 +51,17 @@ class Study:
         tag = re.sub(r"\W+", "_", "_".join(changes.values())).strip("_").lower()
         path = self.folder / "models" / f"{name}_{tag}.ein"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+        if not path.exists() or path.read_text() != text:  # others may be reading it
+            path.write_text(text)
         return path
 
     def costs(self, what: str, program: Path, schedule: object, *arguments: object, limit: float = LIMIT) -> dict:
         """Totals of a schedule: counted, and simulated where every region is within the limit."""
         found = self.call(
-            what, "sparse", "explain", program, "--check", "--schedule", schedule, "--limit", f"{limit:g}", *arguments
+            what,
+            *("sparse", "explain", program, "--check", "--schedule", schedule, "--limit", f"{limit:g}"),
+            *("--database", self.folder / "regions.db"),  # equal regions are simulated once
+            *arguments,
         )
         if "refused" in found:
             return {"refused": found["refused"]}
@@ -99,16 +79,8 @@ class Study:
 
     def sweep(self, what: str, program: Path, *arguments: object) -> dict:
         tag = re.sub(r"\W+", "_", what)
-        return self.call(
-            what,
-            "sweep",
-            program,
-            "--database",
-            self.folder / f"{tag}.db",
-            "-o",
-            self.folder / f"{tag}.schedule",
-            *arguments,
-        )
+        files = ["--database", self.folder / f"{tag}.db", "-o", self.folder / f"{tag}.schedule"]
+        return self.call(what, "sweep", program, *files, "--threads", 1, *arguments)
 
 
 GNNS = ["gcn", "graphsage"]
@@ -138,9 +110,10 @@ def with_sample(study: Study, model: str, graph: str, full: dict) -> dict:
         return full
     nodes = GRAPHS[graph].nodes
     rows = max(20, min(nodes // 20, int(1e9 * nodes / full["counted"]["tokens"])))
-    folder = sample_rows(study.graph(graph), study.folder / "data" / f"{graph}_sample", rows)
-    program = gnn_program(study, f"{model}_sample", graph)
-    arguments = ["--data", folder, *gnn_arguments(study, graph)[2:]]
+    names = ["S", "Xr"] if model == "graphsage" else ["S"]
+    files = sample_rows(study.graph(graph), study.folder / "data" / f"{model}_{graph}_sample", rows)
+    given = [word for name in names if files[name].exists() for word in ["--input", f"{name}={files[name]}"]]
+    program, arguments = gnn_program(study, f"{model}_sample", graph), [*gnn_arguments(study, graph), *given]
     part = study.costs(f"{model} {graph} full, {rows} rows", program, "full", *arguments)
     if "refused" in part or not part["simulated"]:
         return full
@@ -150,25 +123,43 @@ def with_sample(study: Study, model: str, graph: str, full: dict) -> dict:
 
 
 def granularity(study: Study, graphs: list[str]) -> dict:
-    out: dict = {}
-    for graph in graphs:
+    """Each model on each graph, the largest graphs first. What has regions in common runs one after another."""
+    out: dict = {f"{model} {graph}": {} for graph in graphs for model in GNNS}
+
+    def costs(model: str, graph: str, level: str) -> dict:
+        program, arguments = gnn_program(study, model, graph), gnn_arguments(study, graph)
+        return study.costs(f"{model} {graph} {level}", program, GNN_LEVELS[level], *arguments)
+
+    def small(graph: str) -> dict:
+        return {f"{m} {graph}": {level: costs(m, graph, level) for level in ["unfused", "partial"]} for m in GNNS}
+
+    def full(model: str, graph: str) -> dict:
+        return with_sample(study, model, graph, costs(model, graph, "full"))
+
+    def search(model: str, graph: str) -> dict:
+        program, arguments = gnn_program(study, model, graph), gnn_arguments(study, graph)
+        return study.sweep(f"{model} {graph} search", program, *arguments, "--algebra", "on")
+
+    for graph in sorted(graphs, key=lambda name: -GRAPHS[name].edges):
+        study.graph(graph)
         for model in GNNS:
-            program, arguments = gnn_program(study, model, graph), gnn_arguments(study, graph)
-            row = {
-                level: study.costs(f"{model} {graph} {level}", program, schedule, *arguments)
-                for level, schedule in GNN_LEVELS.items()
-            }
-            row["full"] = with_sample(study, model, graph, row["full"])
+            out[f"{model} {graph}"]["layers"] = study.later(costs, model, graph, "layers")
+        rows = study.later(small, graph)
+        for model in GNNS:
+            name = f"{model} {graph}"
+            row = out[name]
+            for level in ["unfused", "partial"]:
+                row[level] = lambda rows=rows, name=name, level=level: rows.result()[name][level]
+            row["full"] = study.later(full, model, graph)
             if GRAPHS[graph].nodes < 10000:
-                row["search"] = study.sweep(f"{model} {graph} search", program, *arguments, "--algebra", "on")
-            out[f"{model} {graph}"] = row
+                row["search"] = study.later(search, model, graph)
     return out
 
 
 def autoencoder(study: Study) -> dict:
     program, sizes = study.model("autoencoder"), ["--random", 0, "--density", 0.1, "--dims", "B=128,D=784,H=256"]
-    row = {s: study.costs(f"autoencoder {s}", program, s, *sizes) for s in LEVELS}
-    row["search"] = study.sweep("autoencoder search", program, *sizes, "--algebra", "on")
+    row: dict = {s: study.later(study.costs, f"autoencoder {s}", program, s, *sizes) for s in LEVELS}
+    row["search"] = study.later(study.sweep, "autoencoder search", program, *sizes, "--algebra", "on")
     return row
 
 
@@ -180,24 +171,31 @@ def attention(study: Study, tokens: int, heads: int, block: int, random_blocks: 
 
 
 def transformer(study: Study) -> dict:
+    """Decoder blocks of both sizes of blocks one after another: all but attention is the same in them."""
     out: dict = {}
     program, arguments = attention(study, 128, 4, 16, 2)
-    row = {s: study.costs(f"attention 128 {s}", program, s, *arguments) for s in ["unfused", "layers", "full"]}
-    row["search"] = study.sweep("attention 128 search", program, *arguments, "--algebra", "on")
-    out["attention, 4 heads, 128 tokens, block 16"] = row
-    for block in [16, 64]:
+
+    def decoders() -> dict:
+        cells = {(b, s): study.costs(f"bigbird {b} {s}", *decoder(b, s)) for b in [16, 64] for s in LEVELS}
+        return {b: {s: cells[b, s] for s in LEVELS} for b in [16, 64]}
+
+    def decoder(block: int, schedule: str) -> list[object]:
         data = study.folder / "data" / f"bigbird_1024_{block}"
         if not (data / "M.npz").exists():
             bigbird_mask(1024, block, 3, data)
-        arguments = ["--data", data, "--random", 0]
-        out[f"GPT-3 small decoder, block {block}"] = {
-            s: study.costs(f"bigbird {block} {s}", study.model("bigbird"), s, *arguments) for s in LEVELS
-        }
+        return [study.model("bigbird"), schedule, "--data", data, "--random", 0]
+
+    rows = study.later(decoders)
+    row: dict = {s: study.later(study.costs, f"attention 128 {s}", program, s, *arguments) for s in LEVELS}
+    row["search"] = study.later(study.sweep, "attention 128 search", program, *arguments, "--algebra", "on")
+    out["attention, 4 heads, 128 tokens, block 16"] = row
+    for block in [16, 64]:
+        out[f"GPT-3 small decoder, block {block}"] = lambda block=block: rows.result()[block]
     return out
 
 
 def exhaustive(study: Study) -> dict:
-    """The search's choice and the best of everything, at Cora size."""
+    """The search's choice and the best of everything: graphs at Cora size, decoder blocks small."""
     cora = ["--data", study.graph("cora"), "--random", 0]
     models = {name: (study.model(name), cora) for name in ["gcn", "graphsage", "graph_attention"]}
     models["attention"] = attention(study, 128, 4, 16, 2)
@@ -207,10 +205,13 @@ def exhaustive(study: Study) -> dict:
     for name in ["spmm", "spmm_orders", "sddmm", "softmax", "layer_norm"]:  # more ways to run than storage allows
         program, arguments = models[name]
         models[f"{name}, all orders, 4 lanes"] = program, [*arguments, "--all-orders", "--parallel", "1,4"]
+    small = "--random 0 --density 0.3 --dims S=32,D=16,H=2,E=8,F=32 --algebra on --orders 2 --no-iterate".split()
+    models["GPT-3 decoder, 32 tokens"] = study.model("bigbird"), small
+    models["GPT-3 decoder, mask in blocks"] = study.model("gpt3", {r"bcsr\(16, 16\)": "bcsr(4, 4)"}), small
     out = {}
     for name, (program, arguments) in models.items():
-        quick = study.sweep(f"{name} search", program, *arguments)
-        whole = study.sweep(f"{name} exhaustive", program, *arguments, "--exhaustive")
+        quick = study.later(study.sweep, f"{name} search", program, *arguments)
+        whole = study.later(study.sweep, f"{name} exhaustive", program, *arguments, "--exhaustive")
         out[name] = {"search": quick, "exhaustive": whole}
     return out
 
@@ -257,17 +258,19 @@ def parallel(study: Study) -> dict:
                 f"lanes_{where.replace(', ', '')}_{lanes}",
                 f"  fuse all {{ parallel {asked} }}" if lanes > 1 else "  fuse all",
             )
-            out[f"{where} x {lanes}"] = study.costs(f"attention lanes {where} {lanes}", program, path, *arguments)
+            what = f"attention lanes {where} {lanes}"
+            out[f"{where} x {lanes}"] = study.later(study.costs, what, program, path, *arguments)
     return out
 
 
 def blocks(study: Study) -> dict:
     """The mask by element and in blocks: the same pairs, other streams. The schedule is the search's each time."""
     program, arguments = attention(study, 128, 4, 16, 2)
-    out = {"by element": study.sweep("attention 128 search", program, *arguments, "--algebra", "on")}
+    out = {"by element": study.later(study.sweep, "attention by element", program, *arguments, "--algebra", "on")}
     for size in [4, 8, 16]:
         blocked = study.model("attention", {r"input M\[S, S\]: csr": f"input M[S, S]: bcsr({size}, {size})"})
-        out[f"blocks of {size}"] = study.sweep(f"attention blocks {size}", blocked, *arguments, "--algebra", "on")
+        what = f"attention blocks {size}"
+        out[f"blocks of {size}"] = study.later(study.sweep, what, blocked, *arguments, "--algebra", "on")
     return out
 
 
@@ -279,4 +282,4 @@ def orders(study: Study) -> dict:
     for source, name in [("A", "A"), ("X", "B")]:
         (data / f"{name}.npz").write_bytes((cora / f"{source}.npz").read_bytes())
     names = ["inner", "inner_t", "rows", "columns", "outer", "outer_t"]
-    return {s: study.costs(f"order {s}", program, s, "--data", data) for s in names}
+    return {s: study.later(study.costs, f"order {s}", program, s, "--data", data) for s in names}

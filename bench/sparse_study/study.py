@@ -12,6 +12,7 @@ import platform
 import sys
 from pathlib import Path
 
+import calls
 import page
 import steps
 
@@ -31,12 +32,12 @@ def conditions(study: steps.Study, graphs: list[str]) -> str:
     real = [g for g in graphs if study.real.get(g)]
     made = [g for g in graphs if not study.real.get(g)]
     left = [g for g in steps.GRAPHS if g not in graphs]
-    seconds = sum(answer["seconds"] for answer in study.answers.values())
-    memory = max((answer.get("memory", 0) for answer in study.answers.values()), default=0)
+    done = study.calls
+    runs = "one run" if done.runs == 1 else f"{done.runs} runs"
     return (
-        f"Conditions: {os.cpu_count()} cores ({platform.machine()}); {seconds / 60:.1f} minutes of command line in "
-        f"all, at most {memory:.1f} GB of memory. Real data: {', '.join(real) or 'none'}. Synthetic, of the published "
-        "size and with degrees that fall off "
+        f"Conditions: {os.cpu_count()} cores ({platform.machine()}); {runs} of {done.seconds / 60:.1f} minutes in all, "
+        f"as many calls at a time as cores, at most {done.memory:.1f} GB of memory together. "
+        f"Real data: {', '.join(real) or 'none'}. Synthetic, of the published size and with degrees that fall off "
         f"with exponent 2.7: {', '.join(made) or 'none'}. GCN and GraphSAGE: two layers, hidden size 16, adjacency "
         "normalised with self loops, features sparse where the data are (dense at Collab and MAG size). Weights are "
         "random. Attention: a mask of blocks (window of three, the first globally, two or three at random), head size "
@@ -60,22 +61,24 @@ def main() -> int:
         parser.error(f"{options.graphs} is no folder")
     study = steps.Study(options.folder, options.graphs)
     try:
-        results = {
-            "granularity": steps.granularity(study, graphs),
-            "autoencoder": steps.autoencoder(study),
-            "transformer": steps.transformer(study),
-            "exhaustive": steps.exhaustive(study),
-            "parallel": steps.parallel(study),
-            "blocks": steps.blocks(study),
-            "orders": steps.orders(study),
-            "reading": READING,
-        }
+        with study.calls:
+            results = calls.settled(
+                {
+                    "transformer": steps.transformer(study),  # the longest first
+                    "granularity": steps.granularity(study, graphs),
+                    "exhaustive": steps.exhaustive(study),
+                    "autoencoder": steps.autoencoder(study),
+                    "parallel": steps.parallel(study),
+                    "blocks": steps.blocks(study),
+                    "orders": steps.orders(study),
+                }
+            )
     except KeyboardInterrupt:
         print("study: ended; the same command goes on from here", file=sys.stderr)
         return 130
     pictures = options.page.parent / "pictures"
     pictures.mkdir(exist_ok=True)
-    page.write(options.page, pictures / "sparse-study.svg", results, conditions(study, graphs))
+    page.write(options.page, pictures, {**results, "reading": READING}, conditions(study, graphs))
     print(f"study: {options.page} is written", file=sys.stderr)
     return 0
 
