@@ -150,6 +150,7 @@ void FlatProgram::placeTemporaries(std::span<const int64_t> slotBytes, std::span
     lifetimes[i].bytes = slot >= 0 ? slotBytes[slot] : std::max<int64_t>(0, registers[scratchRegisters_[-1 - slot]]);
   }
   std::vector<Host> hosts;
+  hosts.reserve(outputCount());
   for (int i = 0; i < outputCount(); ++i) hosts.push_back({outputFirst_[i], binding.outputBytes[i]});
   const MemoryPlan plan = planMemory(lifetimes, hosts);
   binding.memory.peakBytes = plan.arenaBytes;

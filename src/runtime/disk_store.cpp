@@ -9,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 
 #include "support/hash.h"
 
@@ -76,7 +77,7 @@ bool DiskStore::inherited() const { return process_ != getpid(); }
 
 void DiskStore::close() {
   if (database_ && inherited()) {  // the parent's: closing it here would let go of the parent's locks
-    for (Statement* s : {&find_, &insert_, &touch_, &remove_, &oldest_}) (void)s->release();
+    for (Statement* s : {&find_, &insert_, &touch_, &remove_, &oldest_}) std::ignore = s->release();
     database_ = nullptr;
     return;
   }

@@ -257,7 +257,7 @@ TEST_F(ExecutableTest, OutputsMayOverlapInputsAndEachOther) {
     const TensorRef inputs[] = {x.ref()}, outputs[] = {y, z.ref()};
     ASSERT_TRUE(executable->run(inputs, outputs));
     float third;
-    std::copy_n(bytes.data() + 1 + 3 * 4, 4, reinterpret_cast<std::byte*>(&third));
+    std::copy_n(bytes.data() + 1 + 3 * sizeof(float), 4, reinterpret_cast<std::byte*>(&third));
     EXPECT_EQ(third, 4.0f);
   }
 }
@@ -275,9 +275,9 @@ TEST_F(ExecutableTest, ManyOutputsOverlappingInAllWays) {
   for (const int distance : {8, 7, 1, 0}) {
     Values memory({kOutputs * 8 + 8});
     const TensorRef inputs[] = {{memory.data.data() + 24, DType::f32, 1, shape, nullptr}};
-    std::vector<TensorRef> outputs;
+    std::vector<TensorRef> outputs(kOutputs);
     for (int i = 0; i < kOutputs; ++i)
-      outputs.push_back({memory.data.data() + i * distance, DType::f32, 1, shape, nullptr});
+      outputs[i] = {memory.data.data() + int64_t{i} * distance, DType::f32, 1, shape, nullptr};
     std::vector<float> expected = memory.data;
     for (int i = 0; i < kOutputs; ++i)
       for (int k = 0; k < 8; ++k) expected[i * distance + k] = memory.data[24 + k] + 1;
@@ -430,6 +430,7 @@ TEST_F(ExecutableTest, ManyThreadsAndBindingsAtOnce) {
   Program program = square();
   auto executable = *Executable::create(std::move(program), {.pool = pool, .host = host, .cachedBindings = 4});
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < 100; ++round) {

@@ -76,9 +76,9 @@ struct KernelCache::State {
   explicit State(KernelCacheOptions o)
       : options(std::move(o)),
         memory(options.memoryLimitBytes),
-        disk(options, [this](std::string text) { warn(std::move(text)); }) {}
+        disk(options, [this](const std::string& text) { warn(text); }) {}
 
-  void warn(std::string text) {
+  void warn(const std::string& text) {
     {
       std::lock_guard lock(memoryLock);
       if (!stats.warning.empty()) return;

@@ -33,7 +33,7 @@ struct KernelCacheTest : testing::Test {
     folder = mkdtemp(name);
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
-  KernelCacheOptions options(std::string sub = "/cache") {
+  KernelCacheOptions options(const std::string& sub = "/cache") {
     KernelCacheOptions o;
     o.folder = folder + sub;
     o.busyTimeoutMs = 100;
@@ -277,10 +277,10 @@ template <class Body>
 int spawn(Body body) {
   const pid_t child = fork();
   if (child != 0) return child;
-  int code = 1;
+  int code = 0;
   try {
     code = body();
-  } catch (...) {}
+  } catch (...) { code = 1; }
   _exit(code);
 }
 
@@ -310,6 +310,7 @@ TEST_F(KernelCacheTest, FullDisk) {
 
 TEST_F(KernelCacheTest, ManyProcessesAtOnce) {
   std::vector<int> children;
+  children.reserve(4);
   for (int p = 0; p < 4; ++p) {
     children.push_back(spawn([&] {
       KernelCacheOptions o = options();
@@ -332,6 +333,7 @@ TEST_F(KernelCacheTest, ManyProcessesAtOnce) {
 TEST_F(KernelCacheTest, ManyThreadsAtOnce) {
   KernelCache cache(options());
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 30; ++i) {

@@ -66,12 +66,10 @@ std::byte* mapAligned(int64_t bytes, bool hugePages) {
   const int64_t slack = bytes + kHugePage;
   void* raw = mmap(nullptr, slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
-  const auto start = reinterpret_cast<uintptr_t>(raw);
-  const uintptr_t aligned = (start + kHugePage - 1) & ~static_cast<uintptr_t>(kHugePage - 1);
-  if (aligned > start) munmap(raw, aligned - start);
-  const uintptr_t end = start + slack, used = aligned + bytes;
-  if (end > used) munmap(reinterpret_cast<void*>(used), end - used);
-  auto* data = reinterpret_cast<std::byte*>(aligned);
+  const auto before = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(raw) & (kHugePage - 1));
+  std::byte* data = static_cast<std::byte*>(raw) + before;
+  if (before > 0) munmap(raw, before);
+  munmap(data + bytes, kHugePage - before);
   if (hugePages) madvise(data, bytes, MADV_HUGEPAGE);  // refusal costs speed only
   return data;
 }

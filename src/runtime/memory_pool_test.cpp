@@ -100,6 +100,7 @@ TEST(MemoryPool, BlocksOutliveThePoolAndComeFromDeleters) {
 TEST(MemoryPool, ServesManyThreads) {
   MemoryPool pool({.limitBytes = 8 << 20});
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       std::vector<PoolBlock> held;

@@ -90,6 +90,7 @@ TEST(ParallelHost, NestedLoopsRunOnTheCallersThread) {
 TEST(ParallelHost, ServesManyThreads) {
   const ParallelHost host(2);
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 50; ++i) {

@@ -24,6 +24,7 @@ TEST(ShapeProgram, AgreesWithDimEval) {
                                  m * m * n};
   ShapeProgram shapes({"M", "N"});
   std::vector<int> registers;
+  registers.reserve(dims.size());
   for (const Dim& d : dims) registers.push_back(*shapes.add(d));
   for (int64_t mv : {0, 1, 5, 64, 1000}) {
     for (int64_t nv : {0, 1, 3, 17}) {
@@ -67,8 +68,8 @@ void expectSound(const std::vector<Lifetime>& lifetimes, const MemoryPlan& plan,
 }
 
 TEST(MemoryPlan, ChainNeedsTwoBuffers) {
-  std::vector<Lifetime> chain;
-  for (int i = 0; i < 10; ++i) chain.push_back({i, i + 1, 1000});
+  std::vector<Lifetime> chain(10);
+  for (int i = 0; i < 10; ++i) chain[i] = {i, i + 1, 1000};
   const MemoryPlan plan = planMemory(chain);
   expectSound(chain, plan);
   EXPECT_EQ(plan.arenaBytes, 2 * 1024);
@@ -89,10 +90,10 @@ TEST(MemoryPlan, RandomLifetimesNeverOverlap) {
     }
     const MemoryPlan plan = planMemory(lifetimes);
     expectSound(lifetimes, plan);
-    EXPECT_LE(plan.arenaBytes, plan.totalBytes + 40 * 4096);
+    EXPECT_LE(plan.arenaBytes, plan.totalBytes + 40 * int64_t{4096});
     EXPECT_EQ(plan.offsets, planMemory(lifetimes).offsets);
-    std::vector<Host> hosts;
-    for (int i = 0; i < 3; ++i) hosts.push_back({next(80), next(200000)});
+    std::vector<Host> hosts(3);
+    for (Host& host : hosts) host = {next(80), next(200000)};
     expectSound(lifetimes, planMemory(lifetimes, hosts), hosts);
   }
 }

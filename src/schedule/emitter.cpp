@@ -94,6 +94,7 @@ ExprId Emitter::compute(ValueId v, const At& at) {
 
 ExprId Emitter::elementwise(const Node& node, const At& at) {
   std::vector<ExprId> x;
+  x.reserve(node.operands.size());
   for (ValueId operand : node.operands) x.push_back(value(operand, at));
   if (auto* op = std::get_if<Unary>(&node.op)) return w.unary(op->kind, x[0]);
   if (auto* op = std::get_if<Binary>(&node.op)) return w.binary(op->kind, x[0], x[1]);

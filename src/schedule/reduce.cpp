@@ -83,6 +83,7 @@ FoldDomain foldDomain(const Lowering& l) {
 
 std::vector<Dim> FoldDomain::extents(const std::vector<size_t>& which) const {
   std::vector<Dim> out;
+  out.reserve(which.size());
   for (size_t g : which) out.push_back(groups[g].extent);
   return out;
 }

@@ -89,6 +89,7 @@ class ColumnSweeps {
  private:
   std::vector<FoldState> begin(const Sweep& sweep) {
     std::vector<FoldState> folds;
+    folds.reserve(sweep.folds.size());
     for (ValueId v : sweep.folds)
       folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind,
                          l_.graph.type(l_.graph.node(v).operands[0]).dtype,
@@ -274,8 +275,8 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
     auto takeRows = [&](ExprId row, int count) {
       overVectors(l.e, vectors, 0, columns, [&](const Index& j, const At& lanes) {
         for (size_t k = 0; k < partial.size(); ++k) {
-          std::vector<ExprId> x;
-          for (int q = 0; q < count; ++q) x.push_back(valueAt(k, w.add(row, w.i64(q)), j, lanes));
+          std::vector<ExprId> x(count);
+          for (int q = 0; q < count; ++q) x[q] = valueAt(k, w.add(row, w.i64(q)), j, lanes);
           for (; x.size() > 1; x.resize((x.size() + 1) / 2))
             for (size_t a = 0; 2 * a + 1 < x.size(); ++a) x[a] = w.binary(combine[k], x[2 * a], x[2 * a + 1]);
           w.store(partial[k], slot(j), w.binary(combine[k], w.load(partial[k], slot(j), lanes.lanes, lanes.tail), x[0]),

@@ -69,6 +69,7 @@ class RowSweeps {
   /// Registers for the folds of a sweep.
   std::vector<FoldState> begin(const Sweep& sweep, const std::vector<LaneCount>& lanes) {
     std::vector<FoldState> folds;
+    folds.reserve(sweep.folds.size());
     for (ValueId v : sweep.folds)
       folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind, operandType(v), lanes, domain_.foldedCount);
     return folds;

@@ -42,10 +42,12 @@ void lowerTiles(Lowering& l, const AccessMap& accesses, const std::vector<LoopAx
   const size_t rank = l.region.domain.size();
   const int64_t pitch = tile + 1;
   std::vector<BufferId> tiles;
+  tiles.reserve(across.size());
   for (size_t i : across)
     tiles.push_back(w.local("tile", l.graph.type(accesses.loads[i].value).dtype, Dim(tile * pitch)));
 
   std::vector<Dim> outer;
+  outer.reserve(groups.size());
   for (size_t g = 0; g < groups.size(); ++g)
     outer.push_back(g == a || g == b ? Dim::ceilDiv(groups[g].extent, tile) : groups[g].extent);
   e.loop(

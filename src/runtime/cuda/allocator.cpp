@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 namespace tokamak::runtime::cuda {
 
 namespace {
@@ -25,7 +27,7 @@ class StreamAllocator final : public Allocator {
     const size_t whole = (static_cast<size_t>(bytes) + kPiece - 1) / kPiece * kPiece;
     TK_RETURN_IF_ERROR(device_->driver().check(device_->api().allocateAsync(&address, whole, stream),
                                                fmt::format("{} bytes on cuda:{}", bytes, device_->ordinal())));
-    return reinterpret_cast<void*>(address);
+    return std::bit_cast<void*>(address);
   }
 
   void release(void* data, Stream stream) noexcept override {

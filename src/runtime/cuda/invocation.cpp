@@ -102,7 +102,7 @@ void Executable::Invocation::placeOperands() {
 Variant Executable::Invocation::variantOf(const FlatStep& step) const {
   uintptr_t addresses = 0;
   for (int i = 0; i < step.operands; ++i)
-    addresses |= reinterpret_cast<uintptr_t>(operands_[static_cast<size_t>(step.firstOperand + i)]);
+    addresses |= reinterpret_cast<uintptr_t>(operands_[static_cast<size_t>(step.firstOperand) + i]);
   const int64_t* arguments = binding_.arguments.data() + step.firstArgument;
   int64_t largest = arguments[step.arguments + 7];
   for (int i = 0; i < step.arguments; ++i) largest = std::max(largest, arguments[i]);
@@ -112,11 +112,11 @@ Variant Executable::Invocation::variantOf(const FlatStep& step) const {
 Result<> Executable::Invocation::launch(const FlatStep& step, Stream stream) const {
   std::array<int64_t, kInlineWords> small;
   std::vector<int64_t> large;
-  const size_t count = static_cast<size_t>(step.operands + step.arguments);
+  const size_t count = static_cast<size_t>(step.operands) + step.arguments;
   int64_t* words = small.data();
   if (count > small.size()) large.resize(count), words = large.data();
   for (int i = 0; i < step.operands; ++i)
-    words[i] = reinterpret_cast<int64_t>(operands_[static_cast<size_t>(step.firstOperand + i)]);
+    words[i] = reinterpret_cast<int64_t>(operands_[static_cast<size_t>(step.firstOperand) + i]);
   const int64_t* arguments = binding_.arguments.data() + step.firstArgument;
   std::copy_n(arguments, step.arguments, words + step.operands);
   const int64_t* shape = arguments + step.arguments;

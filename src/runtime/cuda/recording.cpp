@@ -7,7 +7,7 @@
 namespace tokamak::runtime::cuda {
 
 Result<std::shared_ptr<const Recording>> Recording::capture(
-    std::shared_ptr<const Device> device, const std::string& name,
+    const std::shared_ptr<const Device>& device, const std::string& name,
     const std::function<Result<std::vector<Block>>(Stream)>& work) {
   const Driver& driver = device->driver();
   const Api& api = driver.api;

@@ -18,7 +18,7 @@ class Recording {
   /// Captures what `work` puts on the stream it is given; what it returns is kept with the graph. The device's context
   /// is current.
   static Result<std::shared_ptr<const Recording>> capture(
-      std::shared_ptr<const Device> device, const std::string& name,
+      const std::shared_ptr<const Device>& device, const std::string& name,
       const std::function<Result<std::vector<Block>>(Stream)>& work);
   ~Recording();
   Recording(const Recording&) = delete;
