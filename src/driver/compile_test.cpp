@@ -250,6 +250,7 @@ TEST(Compile, ManyThreadsShareAnExecutable) {
   const auto compiled = compile(*graph, engine());
   ASSERT_TRUE(compiled) << compiled.error().str();
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {

@@ -78,6 +78,7 @@ Kernel elementwise(DType t, int lanes, const std::vector<UnaryKind>& unary, cons
   Writer w("elementwise");
   BufferId a = w.global("a", t, kCount, Access::in), b = w.global("b", t, kCount, Access::in);
   std::vector<BufferId> outputs;
+  outputs.reserve(unary.size() + binary.size());
   for (UnaryKind k : unary)
     outputs.push_back(w.global("u_" + std::string(nameOf(k)), resultType(k, t), kCount, Access::out));
   for (BinaryKind k : binary)

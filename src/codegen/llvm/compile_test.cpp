@@ -19,7 +19,7 @@ Array floats(int64_t size) {
 }
 
 /// y[i] = sum of row i of x[M, N], through a local copy of the row.
-Kernel rowSum(Dim rows, Dim columns) {
+Kernel rowSum(const Dim& rows, const Dim& columns) {
   Writer w("row_sum");
   BufferId x = w.global("x", DType::f32, rows * columns, Access::in), y = w.global("y", DType::f32, rows, Access::out);
   BufferId row = w.local("row", DType::f32, columns);
@@ -208,6 +208,7 @@ TEST(Compile, SameKernelSameBytes) {
 
 TEST(Compile, OnSeveralThreadsAtOnce) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([t] {
       for (int64_t columns = 1; columns < 6; ++columns) {

@@ -36,8 +36,8 @@ Array allPatterns(DType t) {
 
 /// Floats around every half: the value itself, the midpoint to the next one, and the neighbours of both.
 Array floatsAround(DType half) {
-  Array x(DType::f32, {65536 * 6});
-  for (int i = 0; i < 65536; ++i) {
+  Array x(DType::f32, {int64_t{65536} * 6});
+  for (int64_t i = 0; i < 65536; ++i) {
     auto bits = static_cast<uint16_t>(i);
     const float value = half == DType::f16 ? halfToFloat(bits) : bfloatToFloat(bits);
     const float next = half == DType::f16 ? halfToFloat(bits + 1) : bfloatToFloat(bits + 1);

@@ -71,8 +71,8 @@ llvm::Value* emitPrefix(Builder& b, BinaryKind kind, DType dtype, llvm::Value* a
 
 llvm::Value* emitRamp(Builder& b, llvm::Value* base, int lanes) {
   if (lanes == 1) return base;
-  std::vector<llvm::Constant*> steps;
-  for (int lane = 0; lane < lanes; ++lane) steps.push_back(llvm::ConstantInt::get(base->getType(), lane));
+  std::vector<llvm::Constant*> steps(lanes);
+  for (int lane = 0; lane < lanes; ++lane) steps[lane] = llvm::ConstantInt::get(base->getType(), lane);
   return b.CreateAdd(splat(b, base, lanes), llvm::ConstantVector::get(steps));
 }
 

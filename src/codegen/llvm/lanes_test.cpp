@@ -126,6 +126,7 @@ TEST(Lanes, PhiloxGivesTheReferenceWords) {
       Kernel kernel = std::move(w).finish();
       std::map<std::string, int64_t> values = {{"base", first}, {"seed", 0x123456789abcdef}, {"offset", -77}};
       std::vector<int64_t> symbols;
+      symbols.reserve(kernel.symbols.size());
       for (const auto& name : kernel.symbols) symbols.push_back(values.at(name));
       std::vector<Array> buffers = {Array(DType::i64, {128})};
       run(kernel, buffers, symbols);

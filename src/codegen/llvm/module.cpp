@@ -75,6 +75,7 @@ KernelContext::KernelContext(const Kernel& kernel, const HostTarget& target, llv
   llvm::MDBuilder metadata(context);
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(kernel.name);
   std::vector<llvm::Metadata*> scopes;
+  scopes.reserve(kernel.buffers.size());
   for (const Buffer& buffer : kernel.buffers) scopes.push_back(metadata.createAnonymousAliasScope(domain, buffer.name));
   for (size_t i = 0; i < scopes.size(); ++i) {
     std::vector<llvm::Metadata*> others;

@@ -97,6 +97,7 @@ void FunctionEmitter::outline(const Uses& uses, llvm::Value* count, int64_t grai
     captures.push_back({v, [&inside](FunctionEmitter&, llvm::Value* w) { inside.push_back(w); }});
 
   std::vector<llvm::Type*> fields;
+  fields.reserve(captures.size());
   for (const Capture& capture : captures) fields.push_back(capture.value->getType());
   auto* layout = llvm::StructType::get(b_.getContext(), fields);
   llvm::Type* pointer = b_.getPtrTy();

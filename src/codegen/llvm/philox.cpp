@@ -33,14 +33,14 @@ Words emitBlocks(Builder& b, llvm::Value* seed, llvm::Value* offset, llvm::Value
 
 /// w0[0], w1[0], w2[0], w3[0], w0[1], ...
 llvm::Value* interleave(Builder& b, const Words& word) {
-  const int blocks = lanesOf(word[0]);
+  const int blocks = lanesOf(word[0]), two = 2 * blocks, four = 4 * blocks;
   auto pairs = [&](llvm::Value* x, llvm::Value* y) {  // x then y
-    std::vector<int> indices(2 * blocks);
-    for (int i = 0; i < 2 * blocks; ++i) indices[i] = i;
+    std::vector<int> indices(two);
+    for (int i = 0; i < two; ++i) indices[i] = i;
     return b.CreateShuffleVector(x, y, indices);
   };
-  std::vector<int> indices(4 * blocks);
-  for (int i = 0; i < 4 * blocks; ++i) indices[i] = i % 4 * blocks + i / 4;
+  std::vector<int> indices(four);
+  for (int i = 0; i < four; ++i) indices[i] = i % 4 * blocks + i / 4;
   return b.CreateShuffleVector(pairs(word[0], word[1]), pairs(word[2], word[3]), indices);
 }
 

@@ -33,6 +33,7 @@ void expectAgrees(const Kernel& kernel, const std::vector<Array>& buffers, const
   auto status = runSimt(kernel, want, symbols);
   ASSERT_TRUE(status.ok()) << status.error().str() << print(kernel);
   std::vector<int64_t> values;
+  values.reserve(kernel.symbols.size());
   for (const std::string& name : kernel.symbols) values.push_back(symbols.at(name));
   auto loaded = testing::compileAndLoad(kernel);
   ASSERT_TRUE(loaded) << print(kernel);

@@ -71,6 +71,7 @@ inline std::shared_ptr<const LoadedKernel> compileAndLoad(const kernel::Kernel& 
 inline void call(const LoadedKernel& loaded, std::vector<Array>& buffers, const std::vector<int64_t>& symbols,
                  const KernelHost& host) {
   std::vector<void*> pointers;
+  pointers.reserve(buffers.size());
   for (Array& buffer : buffers) pointers.push_back(buffer.data());
   loaded.function()(pointers.data(), symbols.data(), &host);
 }

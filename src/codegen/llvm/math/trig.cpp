@@ -59,7 +59,7 @@ llvm::GlobalVariable* reductionTable(llvm::Module& module) {
   std::array<double, 3 * tableRows> values;
   for (int row = 0; row < tableRows; ++row) {
     std::array<double, 3> parts = tableRow(row);
-    for (int i = 0; i < 3; ++i) values[i * tableRows + row] = parts[i];
+    for (size_t i = 0; i < 3; ++i) values[i * tableRows + row] = parts[i];
   }
   llvm::Constant* data = llvm::ConstantDataArray::get(module.getContext(), values);
   auto* table = new llvm::GlobalVariable(module, data->getType(), /*isConstant=*/true,
