@@ -50,7 +50,9 @@ def packed(arguments: list[str]) -> tuple[list[str], dict[str, bytes]]:
         files[name] = path.read_bytes()
         return name
 
-    for word in arguments:
+    options = ("--data", "--input", "--config", "--schedule")
+    split = [w.partition("=")[::2] if w.startswith(tuple(f"{o}=" for o in options)) else (w,) for w in arguments]
+    for word in (word for words in split for word in words):
         path = Path(word)
         if before == "--data" and path.is_dir():
             for file in sorted(path.rglob("*")):
@@ -133,6 +135,9 @@ def main(arguments: list[str]) -> int:
     except SweepError as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("tokamak sweep: ended; the same command goes on; what was simulated is kept", file=sys.stderr)
+        return 130
     return 0
 
 

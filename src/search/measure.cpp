@@ -4,6 +4,8 @@
 
 namespace tokamak::search {
 
+bool cannotRun(const Diagnostic& why) { return why.code.starts_with("T098"); }
+
 Measurement measurementOf(const sim::Report& report) {
   Measurement out;
   out.cycles = static_cast<double>(report.cycles);

@@ -13,6 +13,9 @@ struct Measurement {
   double bytes() const { return bytesRead + bytesWritten; }
 };
 
+/// Whether a diagnostic says that the machine cannot run a choice at all: streams too shallow, a workspace too small.
+bool cannotRun(const Diagnostic& why);
+
 Measurement measurementOf(const sim::Report& report);
 
 /// Simulates a choice on the data that it reads. A diagnostic where the run was ended or could not go on.

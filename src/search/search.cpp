@@ -145,7 +145,7 @@ class Search {
           results_.keep(choice, *measured);
           found[todo[i]] = *measured;
           ++out_.fresh;
-        } else if (tooLong || (!stop && measured.error().code.starts_with("T098"))) {
+        } else if (tooLong || (!stop && cannotRun(measured.error()))) {
           found[todo[i]] = Measurement{.cycles = INFINITY};  // in no plan that is better, or this machine cannot run it
         } else if (!stop && !fault) {
           fault = measured.error();

@@ -49,6 +49,22 @@ def test_a_cluster_finds_what_local_cores_find(cluster, tmp_path):
     assert found["simulated"] == expected["simulated"]
 
 
+def test_what_a_machine_cannot_run_is_left_out(cluster, tmp_path):
+    """Streams so shallow that six of the fourteen choices wait for ever."""
+    from tokamak import sweep
+
+    machine = tmp_path / "machine.json"
+    machine.write_text('{"fifo_depth": 4}')
+    options = ["--profile", "hw", f"--config={machine}", "--exhaustive"]
+    arguments = [*PROGRAM, *options, "--database", str(tmp_path / "cluster.db"), "--json"]
+    with distributed.Client(cluster) as client:
+        found = json.loads(sweep.sweep(arguments, client))
+    expected = local(tmp_path, *options)
+    assert expected["fresh"] == 8 and expected["simulated"] == 14
+    for key in ["cycles", "schedule", "simulated", "choices", "complete"]:
+        assert found[key] == expected[key], key
+
+
 def test_data_travel_with_the_tasks(tmp_path):
     import numpy as np
     from tokamak import sweep
@@ -59,6 +75,7 @@ def test_data_travel_with_the_tasks(tmp_path):
     words, files = sweep.packed([PROGRAM[0], "--data", str(data), "--dims", "N=3"])
     assert words[1:] == ["--data", "data", "--dims", "N=3"]
     assert words[0] in files and "data/A.npy" in files
+    assert sweep.packed([PROGRAM[0], f"--data={data}", "--dims", "N=3"]) == (words, files)
     words, files = sweep.packed([PROGRAM[0], "--input", f"A={data / 'A.npy'}"])
     assert words[2] == "A=files/1-A.npy" and set(files) == {words[0], "files/1-A.npy"}
 

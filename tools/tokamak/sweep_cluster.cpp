@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -92,7 +93,13 @@ Result<Outcome> simulateForOthers(const SweepOptions& options, const std::vector
                         {"<stdin>", 0, 0},
                         fmt::format("there is no choice {}", key),
                         "driver and workers need the same program, data and options"};
-    TK_TRY(const Measurement m, measure(*wanted->second.choice, *wanted->second.data, options.search.simulation));
+    const Result<Measurement> measured =
+        measure(*wanted->second.choice, *wanted->second.data, options.search.simulation);
+    if (!measured && cannotRun(measured.error())) {
+      say(nlohmann::ordered_json{{"key", key}, {"cannot_run", measured.error().code}}.dump() + "\n");
+      continue;
+    }
+    TK_TRY(const Measurement m, measured);
     const nlohmann::ordered_json line = {{"key", key},
                                          {"cycles", m.cycles},
                                          {"operations", m.operations},
@@ -118,9 +125,12 @@ Result<Outcome> acceptFromOthers(const std::vector<Searched>& found, Store& stor
                         {"<stdin>", line, 0},
                         "this is no measurement of a choice of this sweep",
                         "driver and workers need the same program, data and options"};
-    store.keep(*known.at(json.value("key", "")).choice,
-               {number("cycles"), number("operations"), number("bytes_read"), number("bytes_written"),
-                number("workspace"), number("tokens"), number("seconds")});
+    const Choice& choice = *known.at(json.value("key", "")).choice;
+    if (json.contains("cannot_run"))
+      store.keep(choice, {.cycles = INFINITY});
+    else
+      store.keep(choice, {number("cycles"), number("operations"), number("bytes_read"), number("bytes_written"),
+                          number("workspace"), number("tokens"), number("seconds")});
   }
   return Outcome::done;
 }
