@@ -18,8 +18,8 @@ constexpr int64_t kDear = 10;  // recomputing costs more than a store and a load
 
 class Planner {
  public:
-  Planner(const Graph& graph, const Region& region, bool keep, bool pairs, bool early)
-      : graph_(graph), region_(region), keep_(keep), pairs_(pairs), early_(early) {
+  Planner(const Graph& graph, const Region& region, const PhaseRules& rules)
+      : graph_(graph), region_(region), rules_(rules) {
     for (ValueId v : region.nodes) inRegion_.insert(v.index);
   }
 
@@ -30,7 +30,7 @@ class Planner {
       for (ValueId operand : graph_.node(v).operands)
         if (auto it = level_.find(operand.index); it != level_.end()) level = std::max(level, it->second);
       if (std::holds_alternative<Reduce>(graph_.node(v).op)) {
-        auto pair = pairs_ ? pairEndingIn(graph_, v) : std::nullopt;
+        auto pair = rules_.pairs ? pairEndingIn(graph_, v) : std::nullopt;
         if (pair && (!inRegion_.contains(pair->first.index) || paired_.contains(pair->first.index))) pair.reset();
         level = pair ? level_[pair->first.index] : level + 1;
         if (static_cast<size_t>(level) > out.sweeps.size()) out.sweeps.resize(level);
@@ -46,7 +46,7 @@ class Planner {
       if (!isFull(graph_, region_, v)) continue;
       const auto level = level_.find(v.index);
       const size_t first = level == level_.end() ? 0 : level->second;  // sweep that has all it needs
-      (early_ && first < out.sweeps.size() ? out.sweeps[first].stores : stores).push_back(v);
+      (rules_.early && first < out.sweeps.size() ? out.sweeps[first].stores : stores).push_back(v);
     }
     if (!stores.empty() || !region_.across.empty())
       out.sweeps.push_back(
@@ -73,7 +73,7 @@ class Planner {
     const Node& node = graph_.node(v);
     if (std::holds_alternative<Reduce>(node.op)) return;
     auto it = first_.find(v.index);
-    if (keep_ && it != first_.end() && isFull(graph_, region_, v) && !isFree(node.op) && cost(v) >= kDear) {
+    if (rules_.keep && it != first_.end() && isFull(graph_, region_, v) && !isFree(node.op) && cost(v) >= kDear) {
       auto& keeps = out.sweeps[it->second].keeps;
       if (kept_.insert(v.index).second) keeps.push_back(v), cost_.clear();
       return;
@@ -96,7 +96,7 @@ class Planner {
 
   const Graph& graph_;
   const Region& region_;
-  bool keep_, pairs_, early_;
+  const PhaseRules rules_;
   std::unordered_set<uint32_t> paired_;  // first folds of pairs
   std::unordered_set<uint32_t> inRegion_;
   std::unordered_set<uint32_t> kept_;  // aside, by some sweep
@@ -107,8 +107,8 @@ class Planner {
 
 }  // namespace
 
-Phases planPhases(const Graph& graph, const Region& region, bool keep, bool pairs, bool early) {
-  return Planner(graph, region, keep, pairs, early).run();
+Phases planPhases(const Graph& graph, const Region& region, const PhaseRules& rules) {
+  return Planner(graph, region, rules).run();
 }
 
 }  // namespace tokamak::schedule

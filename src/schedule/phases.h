@@ -19,14 +19,16 @@ struct Sweep {
   int64_t weight = 0;              // element operations at full level
 };
 
-/// The sweeps a reduce region needs, in order. A reduction comes after those it depends on; values that are dear and
-/// wanted again by a later sweep are kept (`keep`) or else computed again.
+/// The sweeps a reduce region needs, in order. A reduction comes after those it depends on.
 struct Phases {
   std::vector<Sweep> sweeps;
 };
-/// `pairs`: folds that make one (FoldPair) go in one sweep. `early`: outputs are stored by the first sweep that can
-/// compute them, rather than all by one after the folds.
-Phases planPhases(const Graph& graph, const Region& region, bool keep, bool pairs = false, bool early = false);
+struct PhaseRules {
+  bool keep = false;   // values that are dear and wanted again by a later sweep are kept, not computed again
+  bool pairs = false;  // folds that make one (FoldPair) go in one sweep
+  bool early = false;  // outputs are stored by the first sweep that can compute them, not all after the folds
+};
+Phases planPhases(const Graph& graph, const Region& region, const PhaseRules& rules = {});
 
 /// Whether a value of a region has the shape of the domain (full) rather than of the kept axes.
 bool isFull(const Graph& graph, const Region& region, ValueId v);

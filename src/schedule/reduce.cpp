@@ -131,7 +131,7 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
   const double folded = likely(domain.foldedCount, hints);
   const double lastKept =
       domain.vectorFolded || domain.keptGroups.empty() ? 1 : likely(domain.groups.back().extent, hints);
-  const Phases phases = planPhases(graph, region, true);
+  const Phases phases = planPhases(graph, region, {.keep = true});
   const bool oneSweep = phases.sweeps.size() == 1 && phases.sweeps[0].stores.empty();
   const bool anyArg = std::any_of(region.nodes.begin(), region.nodes.end(), [&](ValueId v) {
     auto* op = opAs<Reduce>(graph, v);

@@ -197,7 +197,7 @@ class ColumnSweeps {
 
 void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
   Writer& w = l.w;
-  Phases phases = planPhases(l.graph, l.region, plan.keep);
+  Phases phases = planPhases(l.graph, l.region, {.keep = plan.keep});
   int64_t weight = 0;
   for (const Sweep& sweep : phases.sweeps) weight = std::max(weight, sweep.weight);
   const int wide = plan.lanes * (weight <= 8 ? 4 : weight <= 24 ? 2 : 1);
@@ -230,7 +230,7 @@ void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& p
 
 void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
   Writer& w = l.w;
-  const Phases phases = planPhases(l.graph, l.region, false);
+  const Phases phases = planPhases(l.graph, l.region);
   const Sweep& sweep = phases.sweeps[0];
   const Dim rows = domain.groups[0].extent, columns = domain.groups[1].extent;
   const Dim pieces = Dim::ceilDiv(rows, plan.piece);

@@ -170,7 +170,7 @@ class RowSweeps {
 }  // namespace
 
 void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
-  const Phases phases = planPhases(l.graph, l.region, plan.keep);
+  const Phases phases = planPhases(l.graph, l.region, {.keep = plan.keep});
   const auto kept = domain.extents(domain.keptGroups);
   l.withStreaming(plan.streaming, plan.streamBytes, [&](bool streaming) {
     l.e.loop(
@@ -187,7 +187,7 @@ void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan
 /// Stage one folds pieces of the outermost folded group (or of the only one) in parallel; stage two folds the pieces.
 void lowerSplitRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
   Writer& w = l.w;
-  const Phases phases = planPhases(l.graph, l.region, false);
+  const Phases phases = planPhases(l.graph, l.region);
   const Sweep& sweep = phases.sweeps[0];
   const auto kept = domain.extents(domain.keptGroups);
   const size_t outermost = domain.foldedGroups[0];

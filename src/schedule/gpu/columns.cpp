@@ -218,7 +218,7 @@ static Dim slackOf(const FoldDomain& domain, const FoldAxes::Plan& plan) {
 }
 
 void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
-  const Phases phases = planPhases(l.graph, l.region, false, true, true);
+  const Phases phases = planPhases(l.graph, l.region, {.pairs = true, .early = true});
   Columns columns(l, domain, plan, phases);
   overGrid(l, columns.blocks(), plan.threads * plan.rows, slackOf(domain, plan),
            [&](ExprId b, ExprId t) { columns.run(b, t); });
@@ -226,7 +226,7 @@ void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& p
 
 void lowerColumnPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
                        const std::vector<PartialBuffers>& partial) {
-  const Phases phases = planPhases(l.graph, l.region, false, true, true);
+  const Phases phases = planPhases(l.graph, l.region, {.pairs = true, .early = true});
   Columns columns(l, domain, plan, phases);
   overGrid(l, columns.blocks() * pieces.count, plan.threads * plan.rows,
            slackOf(domain, plan) + pieces.count * Dim(pieces.size),
@@ -235,7 +235,7 @@ void lowerColumnPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
 
 void lowerColumnFinish(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
                        const std::vector<PartialBuffers>& partial) {
-  const Phases phases = planPhases(l.graph, l.region, false, true);
+  const Phases phases = planPhases(l.graph, l.region, {.pairs = true});
   Columns columns(l, domain, plan, phases);
   overGrid(l, columns.blocks(), plan.threads * plan.rows, slackOf(domain, plan) + pieces.count * Dim(pieces.size),
            [&](ExprId b, ExprId t) { columns.runPieces(b, t, pieces, partial); });

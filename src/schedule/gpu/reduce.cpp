@@ -112,7 +112,7 @@ Scheduled lowerTwoStages(const Graph& graph, const Region& region, const FoldAxe
   const Lowering whole(graph, region, kernelName, memory);
   const FoldDomain domain = foldDomain(whole);
   const bool columns = plan.form == FoldAxes::Form::columns;
-  const Phases phases = planPhases(graph, region, false, true, columns);
+  const Phases phases = planPhases(graph, region, {.pairs = true, .early = columns});
   const Pieces pieces{Dim::ceilDiv(Dim::ceilDiv(domain.foldedCount, plan.together), plan.piece), plan.piece};
   const Pieces found{pieces.count * Dim(plan.together), plan.piece};
   Dim kept = 1;

@@ -67,7 +67,7 @@ bool variesInRow(const Lowering& l, ValueId input) {
 
 Registers registersOf(const Lowering& l, int lanes) {
   Registers out;
-  const Phases phases = planPhases(l.graph, l.region, true);
+  const Phases phases = planPhases(l.graph, l.region, {.keep = true});
   const auto width = [&](DType t) { return lanes * static_cast<double>(byteWidth(t)) / 4; };
   for (ValueId v : readAgain(l, phases))
     if (variesInRow(l, v)) out.held += width(l.graph.type(v).dtype);
@@ -125,8 +125,8 @@ class Planner {
     const auto once = [&](const Phases& phases) {
       return phases.sweeps.size() == 1 && phases.sweeps[0].stores.empty() && region.across.empty();
     };
-    onlyFolds_ = once(planPhases(graph, region, false));
-    onePass_ = once(planPhases(graph, region, false, true));
+    onlyFolds_ = once(planPhases(graph, region));
+    onePass_ = once(planPhases(graph, region, {.pairs = true}));
     storesFull_ =
         std::any_of(region.outputs.begin(), region.outputs.end(), [&](ValueId v) { return isFull(graph, region, v); });
   }
@@ -306,7 +306,7 @@ class Planner {
 
   /// Whether rows of an odd length can be folded several at a time as one row that is a multiple of a vector.
   bool canJoinRows(const FoldAxes::Plan& plan) const {
-    const Phases phases = planPhases(l_.graph, l_.region, false, true);
+    const Phases phases = planPhases(l_.graph, l_.region, {.pairs = true});
     const auto& folds = phases.sweeps[0].folds;
     const bool plain = std::none_of(folds.begin(), folds.end(),
                                     [&](ValueId v) { return isArg(std::get<Reduce>(l_.graph.node(v).op).kind); });
@@ -407,7 +407,7 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
   Lowering l(graph, region, "plan");
   Plan plan = foldDomain(l).vectorFolded ? planner.rows() : planner.columns();
   const bool columns = plan.form == Form::columns;
-  const Phases phases = planPhases(graph, region, false, true, columns);
+  const Phases phases = planPhases(graph, region, {.pairs = true, .early = columns});
   if (phases.sweeps.size() == 1 && (columns || phases.sweeps[0].stores.empty())) {
     if (planner.leavesIdle() && !planner.strips(plan)) planner.cut(plan);
   } else if (planner.leavesMostIdle()) {

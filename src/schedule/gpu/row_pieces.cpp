@@ -38,7 +38,7 @@ void Rows::runPieces(ExprId b, ExprId t, const Pieces& pieces, const std::vector
 
 void lowerRowPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
                     const std::vector<PartialBuffers>& partial) {
-  const Phases phases = planPhases(l.graph, l.region, false, true);
+  const Phases phases = planPhases(l.graph, l.region, {.pairs = true});
   if (plan.resident) l.w.setResidentBlocks(plan.resident);
   overGrid(l, rowsOf(domain) * pieces.count, plan.threads,
            rowSlack(domain, plan) + rowsOf(domain) * pieces.count + Dim(2 * pieces.size),
@@ -47,7 +47,7 @@ void lowerRowPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan&
 
 void lowerRowFinish(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,
                     const std::vector<PartialBuffers>& partial) {
-  const Phases phases = planPhases(l.graph, l.region, false, true);
+  const Phases phases = planPhases(l.graph, l.region, {.pairs = true});
   overGrid(l, rowsOf(domain), plan.threads,
            rowSlack(domain, plan) + rowsOf(domain) * pieces.count + Dim(2 * pieces.size),
            [&](ExprId b, ExprId t) { Rows(l, domain, plan, phases).runPieces(b, t, pieces, partial); });

@@ -32,7 +32,7 @@ Region partOf(const Graph& graph, const Region& region, const std::vector<ValueI
 }
 
 std::vector<Region> splitSweeps(const Graph& graph, const Region& region, RegionMemory& memory) {
-  const Phases phases = planPhases(graph, region, false, true);
+  const Phases phases = planPhases(graph, region, {.pairs = true});
   // A value can be had after the sweep of the last fold it depends on.
   std::vector<size_t> after(graph.size(), 0);
   for (size_t s = 0; s < phases.sweeps.size(); ++s)
