@@ -106,6 +106,7 @@ constexpr std::array kPasses = {named<Canonicalise>(),         named<CastCleanup
 
 std::vector<std::string_view> passNames() {
   std::vector<std::string_view> names;
+  names.reserve(kPasses.size());
   for (const NamedPass& pass : kPasses) names.push_back(pass.name);
   return names;
 }

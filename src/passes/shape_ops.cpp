@@ -56,6 +56,7 @@ ValueId transposeBelowBroadcast(Emitter& emit, const Node& node, const std::vect
   std::vector<Axis> order = axisRange(0, static_cast<Axis>(axes.size()));
   std::sort(order.begin(), order.end(), [&](Axis a, Axis b) { return place[axes[a]] < place[axes[b]]; });
   std::vector<Axis> moved;
+  moved.reserve(order.size());
   for (Axis i : order) moved.push_back(place[axes[i]]);
   Shape shape;
   for (Axis axis : perm) shape.push_back(node.type.shape[axis]);
@@ -134,6 +135,7 @@ ValueId simplifyTranspose(Emitter& emit, ValueId x, const std::vector<Axis>& per
   if (movesOnlyUnitAxes(node.type.shape, perm)) return reshaped(emit, x, shape);
   if (const auto* inner = std::get_if<Transpose>(&node.op)) {
     std::vector<Axis> composed;
+    composed.reserve(perm.size());
     for (Axis axis : perm) composed.push_back(inner->perm[axis]);
     return transposed(emit, node.operands[0], composed);
   }

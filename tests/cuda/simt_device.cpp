@@ -1,5 +1,6 @@
 #include "cuda/simt_device.h"
 
+#include <bit>
 #include <cstring>
 
 #include "codegen/cuda/emit.h"
@@ -58,13 +59,13 @@ void runLaunch(const Launch& launch) {
     const auto& buffer = kernel->buffers[i];
     buffers.emplace_back(buffer.dtype, std::vector<int64_t>{buffer.size.eval(symbols).value()});
     if (buffers.back().bytes() > 0)
-      std::memcpy(buffers.back().data(), reinterpret_cast<void*>(launch.words[i]), buffers.back().bytes());
+      std::memcpy(buffers.back().data(), std::bit_cast<void*>(launch.words[i]), buffers.back().bytes());
   }
   const auto status = kernel::runSimt(*kernel, buffers, symbols);
   ASSERT_TRUE(status.ok()) << status.error().str() << launch.image;
   for (size_t i = 0; i < globals; ++i)
     if (kernel->buffers[i].access != kernel::Access::in && buffers[i].bytes() > 0)
-      std::memcpy(reinterpret_cast<void*>(launch.words[i]), buffers[i].data(), buffers[i].bytes());
+      std::memcpy(std::bit_cast<void*>(launch.words[i]), buffers[i].data(), buffers[i].bytes());
 }
 
 }  // namespace tokamak::fake

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -124,9 +125,9 @@ TEST(EmptyAxis, ExtremesOfNothingAreRefused) {
 TEST(EmptyAxis, ReadsFromNothingAreRefused) {
   for (const std::string op : {"gather", "index_select"})
     for (const std::string from : {"0", "N"}) {
-      const std::string head = "graph @g(%x: f32[" + from + ", 4], %i: i64[K, 4]) {\n  %0 = " + op,
-                        tail = op == "gather" ? "f32[K, 4]" : "f32[K, 4, 4]";
-      const Graph graph = parsed(head + " %x, %i {axis = 0} : " + tail + "\n  return %0\n}\n");
+      const Graph graph = parsed(fmt::format(
+          "graph @g(%x: f32[{}, 4], %i: i64[K, 4]) {{\n  %0 = {} %x, %i {{axis = 0}} : f32[K, 4{}]\n  return %0\n}}\n",
+          from, op, op == "gather" ? "" : ", 4"));
       const std::vector<Array> some{Array(DType::f32, {0, 4}), Array(DType::i64, {3, 4})};
       for (const auto& [who, outputs] : everyWay(graph, some)) EXPECT_FALSE(outputs) << who << ": " << op << from;
       const std::vector<Array> none{Array(DType::f32, {0, 4}), Array(DType::i64, {0, 4})};

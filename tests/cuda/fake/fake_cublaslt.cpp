@@ -69,7 +69,7 @@ bool fits(const MatmulDescStruct& desc, const LayoutStruct& a, const LayoutStruc
 template <class T>
 Status copyTo(T& to, const void* value, size_t bytes) {
   if (bytes != sizeof(T)) return kInvalid;
-  std::memcpy(&to, value, bytes);
+  std::memcpy(static_cast<void*>(&to), value, bytes);
   return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "fake_cuda.h"
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -89,7 +90,7 @@ int release(Address address) {
   if (it == sizes().end()) return kInvalid;
   cuda.inUse -= static_cast<int64_t>(it->second), --cuda.blocks;
   sizes().erase(it);
-  std::free(reinterpret_cast<void*>(address));
+  std::free(std::bit_cast<void*>(address));
   return 0;
 }
 
@@ -99,7 +100,7 @@ int copy(const char* name, void* to, const void* from, size_t bytes, Stream stre
   return status;
 }
 
-void* at(Address address) { return reinterpret_cast<void*>(address); }
+void* at(Address address) { return std::bit_cast<void*>(address); }
 
 }  // namespace
 
