@@ -19,8 +19,11 @@ class Reader {
   explicit Reader(std::string_view file) : file_(file) {}
 
   Result<Graph> run(std::string_view bytes) {
-    const auto whole = WireMessage::parse(bytes);
-    if (!whole) return cut("the file is cut or no SAM graph");
+    size_t fault = 0;
+    const auto whole = WireMessage::parse(bytes, &fault);
+    if (!whole)
+      return cut(fmt::format("the file is cut or no SAM graph: what begins at byte {} is not whole in its {} bytes",
+                             fault, bytes.size()));
     graph_.name = std::string(whole->bytes(1).empty() ? "sam" : whole->bytes(1));
     const auto program = whole->message(3);
     const auto operators = program ? program->messages(2) : std::nullopt;

@@ -1,5 +1,6 @@
 #include "sparse/stream/sam.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -249,6 +250,8 @@ TEST(Sam, CutFilesAreRefusedAndNeverCrash) {
     const auto graph = readSam(std::string_view(bytes).substr(0, n), "cut.bin");
     EXPECT_FALSE(graph) << n;
   }
+  const std::string message = readSam(std::string_view(bytes).substr(0, bytes.size() - 1), "cut.bin").error().message;
+  EXPECT_NE(message.find(fmt::format("is not whole in its {} bytes", bytes.size() - 1)), std::string::npos) << message;
   for (size_t n = 0; n < bytes.size(); ++n) {
     std::string damaged = bytes;
     damaged[n] = static_cast<char>(damaged[n] ^ 0x15);

@@ -52,9 +52,11 @@ std::optional<WireField> readField(std::string_view& bytes) {
 
 }  // namespace
 
-std::optional<WireMessage> WireMessage::parse(std::string_view bytes) {
+std::optional<WireMessage> WireMessage::parse(std::string_view bytes, size_t* fault) {
   WireMessage message;
+  const size_t size = bytes.size();
   while (!bytes.empty()) {
+    if (fault) *fault = size - bytes.size();
     const auto field = readField(bytes);
     if (!field) return std::nullopt;
     message.fields_.push_back(*field);

@@ -18,8 +18,8 @@ struct WireField {
 
 class WireMessage {
  public:
-  /// Nothing where the bytes are cut or no message.
-  static std::optional<WireMessage> parse(std::string_view bytes);
+  /// Nothing where the bytes are cut or no message; `fault` is where the field begins that is not whole.
+  static std::optional<WireMessage> parse(std::string_view bytes, size_t* fault = nullptr);
 
   const std::vector<WireField>& fields() const { return fields_; }
   const WireField* find(uint32_t number) const;
