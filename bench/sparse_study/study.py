@@ -28,15 +28,18 @@ loses on graphs for the published reason: the first layer is computed again for 
 """
 
 
-def conditions(study: steps.Study, graphs: list[str]) -> str:
+def conditions(study: steps.Study, graphs: list[str], rows: dict) -> str:
     real = [g for g in graphs if study.real.get(g)]
     made = [g for g in graphs if not study.real.get(g)]
     left = [g for g in steps.GRAPHS if g not in graphs]
     done = study.calls
     runs = "one run" if done.runs == 1 else f"{done.runs} runs"
+    columns = [row for name, row in rows.items() if name.split()[1] in ("cora", "cora_ml")]
+    seconds = sum(cell["seconds"] for row in columns for cell in row.values() if "seconds" in cell)
     return (
         f"Conditions: {os.cpu_count()} cores ({platform.machine()}); {runs} of {done.seconds / 60:.1f} minutes in all, "
-        f"as many calls at a time as cores, at most {done.memory:.1f} GB of memory together. "
+        f"as many calls at a time as cores, at most {done.memory:.1f} GB of memory together; the calls of Cora and "
+        f"Cora_ML, searches included, {seconds / 60:.1f} minutes in all. "
         f"Real data: {', '.join(real) or 'none'}. Synthetic, of the published size and with degrees that fall off "
         f"with exponent 2.7: {', '.join(made) or 'none'}. GCN and GraphSAGE: two layers, hidden size 16, adjacency "
         "normalised with self loops, features sparse where the data are (dense at Collab and MAG size). Weights are "
@@ -78,7 +81,9 @@ def main() -> int:
         return 130
     pictures = options.page.parent / "pictures"
     pictures.mkdir(exist_ok=True)
-    page.write(options.page, pictures, {**results, "reading": READING}, conditions(study, graphs))
+    page.write(
+        options.page, pictures, {**results, "reading": READING}, conditions(study, graphs, results["granularity"])
+    )
     print(f"study: {options.page} is written", file=sys.stderr)
     return 0
 
