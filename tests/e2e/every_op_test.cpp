@@ -178,6 +178,7 @@ TEST_P(EveryOp, IsAdmittedAndRightOnItsDtypes) {
     for (const Example& example : examples.out) {
       const TensorType* declared = example.declared ? &*example.declared : nullptr;
       std::vector<TensorType> types;
+      types.reserve(example.operands.size());
       for (ValueId v : example.operands) types.push_back(cases.type(v));
       const auto inferred = inferType(example.op, types, declared);
       EXPECT_EQ(inferred.ok(), example.admits(dtype))

@@ -37,7 +37,10 @@ struct View {
       for (size_t a = 0; a < at.size(); ++a) from += at[a] * strides[a];
       std::memcpy(static_cast<std::byte*>(out.data()) + i * width,
                   static_cast<const std::byte*>(base->data()) + from * width, width);
-      for (size_t a = at.size(); a-- > 0 && ++at[a] == shape[a];) at[a] = 0;
+      for (size_t a = at.size(); a-- > 0;) {
+        if (++at[a] < shape[a]) break;
+        at[a] = 0;
+      }
     }
     return out;
   }
@@ -78,6 +81,7 @@ Graph pairwise(DType dtype) {
 void expectRight(const Graph& graph, const std::vector<Array>& dense, const std::vector<runtime::Tensor>& outputs,
                  const std::string& what) {
   std::vector<Array> arrays;
+  arrays.reserve(outputs.size());
   for (const runtime::Tensor& tensor : outputs) arrays.push_back(runtime::copyOf(tensor));
   const auto same = fuzz::compareOutputs(graph, dense, arrays);
   EXPECT_TRUE(same) << what << ": " << same.error().str();
@@ -88,7 +92,7 @@ TEST(MemoryLayout, EveryPairOfViewsOfOneBuffer) {
     const Graph graph = pairwise(dtype);
     const auto compiled = compile(graph, engine());
     ASSERT_TRUE(compiled) << compiled.error().str();
-    const Array base = numbers(dtype, 200), before = base;
+    const Array base = numbers(dtype, 200), before = numbers(dtype, 200);
     for (const View& x : views(base))
       for (const View& y : views(base)) {
         const std::vector<runtime::TensorRef> refs{x.ref(), y.ref()};

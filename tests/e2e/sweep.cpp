@@ -104,6 +104,7 @@ static const std::set<std::string> kDtypeCodes = {"T0202", "T0205", "T0210"};
 
 void Cases::add(Bound bound, const Op& op, const std::vector<ValueId>& operands, const TensorType* declared) {
   std::vector<TensorType> types;
+  types.reserve(operands.size());
   for (ValueId v : operands) types.push_back(builder.type(v));
   const auto inferred = inferType(op, types, declared);
   if (inferred)
@@ -155,6 +156,7 @@ std::string statementOf(const Graph& graph, ValueId v) {
 Graph withOutputs(const Graph& graph, const std::vector<size_t>& outputs) {
   Graph some = graph;
   std::vector<ValueId> values;
+  values.reserve(outputs.size());
   for (size_t k : outputs) values.push_back(graph.outputs()[k]);
   some.setOutputs(values);
   return fuzz::withoutDeadNodes(some);

@@ -24,6 +24,7 @@ int64_t Generator::typical(const Dim& dim) const { return evalWith(dim, 7); }
 
 ValueId Generator::add(Op op, std::vector<ValueId> operands, double bound, const TensorType* declared) {
   std::vector<TensorType> types;
+  types.reserve(operands.size());
   for (ValueId operand : operands) types.push_back(type(operand));
   auto inferred = inferType(op, types, declared);
   TK_CHECK(inferred.ok(), "random graph: " + inferred.error().str());

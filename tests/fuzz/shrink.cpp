@@ -31,6 +31,7 @@ Graph subgraph(const std::vector<Node>& nodes, const std::vector<ValueId>& outpu
     kept.push_back(std::move(node));
   }
   std::vector<ValueId> movedOutputs;
+  movedOutputs.reserve(outputs.size());
   for (ValueId output : outputs) movedOutputs.push_back(moved[output.index]);
   return graphOf(kept, movedOutputs, name);
 }
