@@ -158,7 +158,10 @@ def pictures(folder: Path, results: dict, every: dict) -> dict[str, str]:
     drawn = {
         metric: bars(
             f"{metric.capitalize()} by granularity (comal, logarithmic)",
-            {name: {s: value(row, s, metric) for s in series} for name, row in every.items()},
+            {
+                name.replace("small decoder, ", ""): {s: value(row, s, metric) for s in series}
+                for name, row in every.items()
+            },
             COLOURS,
         )
         for metric in names

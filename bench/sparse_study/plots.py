@@ -45,7 +45,8 @@ def bars(title: str, groups: dict[str, dict[str, float | None]], colours: dict[s
                 f'font-size="9">{number(value)}</text>'
             )
         middle = x + (30 * len(colours) - 4) / 2
-        out.append(f'<text x="{middle:.0f}" y="{bottom + 16}" text-anchor="middle">{name.split(",")[0][:22]}</text>')
+        label = name if 7 * len(name) <= group else name.split(",")[0]
+        out.append(f'<text x="{middle:.0f}" y="{bottom + 16}" text-anchor="middle">{label}</text>')
     for k, (series, colour) in enumerate(colours.items() if len(colours) > 1 else []):
         out.append(
             f'<rect x="{left + 110 * k}" y="{height - 26}" width="12" height="12" fill="{colour}"/>'

@@ -161,7 +161,7 @@ class Sweep(Case):
         best = Path(self.folder.name) / "best.schedule"
         found = json.loads(self.ok("sweep", self.GCN, *self.SIZES, *self.database, "-o", best, "--json"))
         self.assertLessEqual(found["simulated"], found["choices"] // 10)
-        self.assertTrue(found["values_checked"] and found["complete"])
+        self.assertTrue(found["values_checked"] and found["complete"] and not found["left_out"])
         run = self.ok("sparse", "run", self.GCN, *self.SIZES[:4], "--schedule", best)
         self.assertIn("values agree with the dense program", run)
         check = json.loads(
@@ -260,6 +260,14 @@ class Sweep(Case):
         text = self.ok("sparse", "explain", self.GCN, *self.SIZES[:4], "--schedule", "layers", "--check")
         self.assertIn("cost model and simulation", text)
         self.assertIn("counted in", text)
+
+    def test_what_was_simulated_for_a_check_is_kept(self) -> None:
+        check = ["sparse", "explain", self.GCN, *self.SIZES[:4], "--schedule", "layers", "--check", "--json"]
+        first, again = (self.ok(*check, *self.database) for _ in range(2))
+        self.assertEqual(first, again)  # the seconds too: nothing was simulated again
+        text = Path(self.folder.name) / "text.db"
+        text.write_text("no database, but long enough to be taken for one\n" * 40)
+        self.refused("T0991", *check, "--database", text)
 
 
 if __name__ == "__main__":

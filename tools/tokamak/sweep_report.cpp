@@ -78,6 +78,7 @@ Json jsonOf(const std::vector<Point>& front, const Totals& totals, const sim::Op
               {"confirmed", totals.confirmed},
               {"fresh", totals.fresh},
               {"complete", totals.complete},
+              {"left_out", totals.cut},
               {"values_checked", agrees},
               {"database", database},
               {"regions", Json::array()},
