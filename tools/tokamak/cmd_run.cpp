@@ -131,6 +131,7 @@ Result<std::vector<Comparison>> checkAll(const Graph& graph, const Inputs& input
   TK_TRY(const std::vector<Array> away, evaluatePerturbed(graph, inputs.arrays, 0));
   TK_TRY(const std::vector<Array> toward, evaluatePerturbed(graph, inputs.arrays, 1));
   std::vector<Comparison> out;
+  out.reserve(result.outputs.size());
   for (size_t i = 0; i < result.outputs.size(); ++i)
     out.push_back(compare(result.outputs[i], reference.outputs[i], {&away[i], &toward[i]}));
   return out;
