@@ -31,6 +31,7 @@ CompileOptions CompileArguments::compile(const DimBindings& hints) const {
 
 std::vector<runtime::TensorRef> refsOf(const std::vector<Array>& arrays) {
   std::vector<runtime::TensorRef> refs;
+  refs.reserve(arrays.size());
   for (const Array& array : arrays) refs.push_back(runtime::refTo(array));
   return refs;
 }

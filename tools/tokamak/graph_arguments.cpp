@@ -209,6 +209,7 @@ Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options) {
     out.arrays[i] = randomArray(dtype, shape, *options.seed, name, randomKind(graph, input, out.dims));
   }
   std::vector<std::vector<int64_t>> shapes;
+  shapes.reserve(out.arrays.size());
   for (const Array& array : out.arrays) shapes.push_back(array.shape());
   TK_TRY(const DimBindings bound, bindDims(graph, shapes));
   for (const auto& [name, value] : bound) {

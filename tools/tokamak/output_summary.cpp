@@ -42,6 +42,7 @@ std::string OutputSummary::str() const {
   out += fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", min, max, mean);
   if (nans > 0) out += fmt::format("  {} NaN", nans);
   std::vector<std::string> head;
+  head.reserve(first.size());
   for (double v : first) head.push_back(fmt::format("{:.6g}", v));
   out += fmt::format("  first [{}]  checksum {}", fmt::join(head, ", "), checksum);
   if (!file.empty()) out += "  -> " + file;

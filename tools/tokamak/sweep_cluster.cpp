@@ -66,6 +66,7 @@ Result<Outcome> runOnCluster(const SweepOptions&) {
   const std::vector<std::string> given = ownArguments();
   words.insert(words.end(), given.begin(), given.end());
   std::vector<char*> raw;
+  raw.reserve(words.size() + 1);
   for (std::string& word : words) raw.push_back(word.data());
   raw.push_back(nullptr);
   execvp(python.c_str(), raw.data());

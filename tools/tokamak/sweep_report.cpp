@@ -46,6 +46,7 @@ std::string howOf(const Choice& choice) {
 
 std::string regionsOf(const Point& p) {
   std::vector<std::string> out;
+  out.reserve(p.point->plan.choices.size());
   for (const size_t c : p.point->plan.choices)
     out.push_back(fmt::format("{{{}}}", fmt::join(p.from->space.choices()[c].wish.tensors, ", ")));
   return fmt::format("{}", fmt::join(out, " "));
