@@ -57,9 +57,8 @@ Text FunctionText::piecewiseLoad(ExprId id, const Load& e, int piece) {
   return lane;
 }
 
-/// Whether lanes are halves that follow one another from anywhere, for at least a warp of threads beside each other.
-/// One by one each would ask for as many lines of memory as all of them together. Fewer threads have too little to
-/// gain.
+/// Whether lanes are halves that follow one another from anywhere, for at least a warp of threads beside each other:
+/// one by one each would ask for as many lines of memory as all of them together. Fewer threads gain nothing.
 bool FunctionText::straddles(ExprId id, const Load& e) const {
   const ValueType type = kernel_.type(id);
   const Buffer& buffer = kernel_.buffer(e.buffer);
