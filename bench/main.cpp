@@ -114,13 +114,11 @@ nlohmann::json runCase(const Case& c, const Engine& engine) {
 int main(int argc, char** argv) {
   using namespace tokamak;
   std::string json, filter;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::string(argv[i]) == "--json")
-      json = argv[i + 1];
-    else if (std::string(argv[i]) == "--cases")
-      filter = argv[i + 1];
-    else
+  for (int i = 1; i < argc; i += 2) {
+    const std::string option = argv[i];
+    if ((option != "--json" && option != "--cases") || i + 1 == argc)
       return fmt::print(stderr, "usage: tokamak_bench [--json FILE] [--cases REGEX]\n"), 2;
+    (option == "--json" ? json : filter) = argv[i + 1];
   }
   const Engine engine({.diskCache = false});
   nlohmann::json report{
