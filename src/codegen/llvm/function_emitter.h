@@ -103,6 +103,7 @@ class FunctionEmitter {
   void emitScatter(const kernel::Store& s, llvm::Value* index, llvm::Value* value);
   void emitStreamingStore(kernel::BufferId buffer, llvm::Value* pointer, llvm::Value* value);
   llvm::Value* maskOrNull(kernel::ExprId mask, int lanes);  // null: all lanes
+  llvm::Value* forAllLanes(kernel::ExprId mask);  // what a mask asks of all lanes alike, as one bool; null: nothing
   llvm::AllocaInst* allocate(llvm::Type* type, const std::string& name, int align = 0);
   llvm::BasicBlock* newBlock(const char* name);
 

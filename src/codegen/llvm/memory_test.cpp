@@ -108,6 +108,31 @@ TEST(Memory, ScalarMasks) {
     EXPECT_EQ(buffers[1].getDouble(i), i % 2 ? before.getDouble(i) : i < 4 ? buffers[0].getDouble(i) : 0.0) << i;
 }
 
+/// A vector that is masked off whole is not asked for where it would lie, far outside the buffer.
+TEST(Memory, VectorsThatAreMaskedOffWhole) {
+  Writer w("far_outside");
+  BufferId x = w.global("x", DType::f32, 64, Access::in), y = w.global("y", DType::f32, 128, Access::out);
+  w.loop("i", w.i64(0), w.i64(128), 16, Binding::serial, [&](ExprId i) {
+    ExprId late = w.splat(w.binary(BinaryKind::ge, i, w.i64(64)), 16);
+    ExprId early = w.binary(BinaryKind::lt, w.ramp(i, 16), w.splat(w.i64(120), 16));
+    w.store(y, i, w.load(x, w.sub(i, w.i64(64)), 16, w.both(late, early)));
+  });
+  Kernel k = std::move(w).finish();
+  std::vector<Array> buffers = {numbered(DType::f32, 64), numbered(DType::f32, 128)};
+  run(k, buffers);
+  for (int64_t i = 0; i < 128; ++i)
+    EXPECT_EQ(buffers[1].getDouble(i), i >= 64 && i < 120 ? buffers[0].getDouble(i - 64) : 0.0) << i;
+
+  Writer one("one_vector");
+  BufferId from = one.global("x", DType::f32, 64, Access::in), to = one.global("y", DType::f32, 16, Access::out);
+  ExprId n = one.dim(Dim::symbol("n"));
+  ExprId inside = one.splat(one.binary(BinaryKind::ge, n, one.i64(0)), 16);
+  one.store(to, one.i64(0), one.load(from, n, 16, inside));
+  auto text = printAsm(std::move(one).finish(), HostTarget::detect());
+  ASSERT_TRUE(text.ok());
+  EXPECT_NE(text->find("cmov"), std::string::npos) << *text;
+}
+
 TEST(Memory, StreamingStoresAtEveryAlignment) {
   for (DType t : kAllTypes)
     for (int width : kWidths) {
