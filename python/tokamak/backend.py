@@ -18,6 +18,7 @@ from .direct import PLAIN, Direct
 from .explain import Explanation
 from .importer.tensors import device_of
 from .lowering import registry
+from .masks import ease_masks
 from .options import Options
 from .partition import partition
 
@@ -96,6 +97,7 @@ def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> C
     """Compiles what Dynamo captured. Unknown options and wrong values are refused here, before any work."""
     options = Options.of(kwargs.get("options"), kwargs.get("mode"))
     registry.table()  # a mistake in it is no reason to run anything with ATen
+    ease_masks(module)
     direct = Direct()
     wrapped = aot_autograd(
         fw_compiler=compiler(options, "forward", direct),

@@ -108,14 +108,19 @@ constexpr int64_t kZeroBytes = 4 << 20;  // of operands that stand for those of 
 
 class ProductStep final : public runtime::Call {
  public:
-  ProductStep(std::shared_ptr<const library::DeviceMatMul> product, std::shared_ptr<const runtime::cuda::Device> device)
-      : product_(std::move(product)), device_(std::move(device)) {}
+  ProductStep(std::shared_ptr<const library::DeviceMatMul> product, std::shared_ptr<const runtime::cuda::Device> device,
+              int64_t workspaceBytes)
+      : product_(std::move(product)), device_(std::move(device)), workspaceBytes_(workspaceBytes) {}
   Result<> run(const runtime::CallArguments& a) const override {
     const library::MatMulDims dims{a.dims[0], a.dims[1], a.dims[2], a.dims[3]};
-    return dims.k == 0 ? overNothing(dims, a) : product_->run(dims, a.buffers, a.scratch, a.stream);
+    return dims.k == 0 ? overNothing(dims, a) : product_->run(dims, a.buffers, workspaceOf(a), a.stream);
   }
 
  private:
+  std::span<std::byte> workspaceOf(const runtime::CallArguments& a) const {
+    return {a.scratch, static_cast<size_t>(workspaceBytes_)};
+  }
+
   /// The library refuses a product over no elements, whose result is what follows it, of zeros: as is the result of a
   /// product over one element that is zero.
   Result<> overNothing(const library::MatMulDims& dims, const runtime::CallArguments& a) const {
@@ -125,38 +130,53 @@ class ProductStep final : public runtime::Call {
                         {},
                         fmt::format("a product over no elements has {} x {} x {} results", dims.batch, dims.m, dims.n),
                         "write zeros for it"};
-    std::byte* zeros = a.scratch + library::kDeviceWorkspaceBytes;
+    std::byte* zeros = a.scratch + workspaceBytes_;
     TK_RETURN_IF_ERROR(
         device_->driver().check(device_->api().fill(reinterpret_cast<uint64_t>(zeros), 0, static_cast<size_t>(longest),
                                                     static_cast<runtime::cuda::Stream>(a.stream)),
                                 "zeros for a product"));
     std::vector<void*> buffers(a.buffers.begin(), a.buffers.end());
     buffers[0] = buffers[1] = zeros;
-    return product_->run({dims.batch, dims.m, dims.n, 1}, buffers, a.scratch, a.stream);
+    return product_->run({dims.batch, dims.m, dims.n, 1}, buffers, workspaceOf(a), a.stream);
   }
 
   std::shared_ptr<const library::DeviceMatMul> product_;
   std::shared_ptr<const runtime::cuda::Device> device_;
+  int64_t workspaceBytes_;
 };
 
+/// For the extents a call is expected to have; where nobody knows them, as much as the library may want.
+Result<int64_t> workspaceFor(const library::DeviceMatMul& product, std::span<const Dim> dims,
+                             const DimBindings& hints) {
+  std::array<int64_t, 4> extents{};
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const auto extent = dims[i].eval(hints);
+    if (!extent) return library::kDeviceWorkspaceBytes;
+    extents[i] = *extent;
+  }
+  TK_TRY(const int64_t bytes, product.workspaceBytes({extents[0], extents[1], extents[2], extents[3]}));
+  return (bytes + 255) / 256 * 256;  // zeros may lie behind it
+}
+
 Result<LibraryStep> productStep(const Graph& graph, const Region& region, const Engine& engine,
-                                const CudaDevice& device) {
+                                const CudaDevice& device, const DimBindings& hints) {
   MatMulRegion described = describeMatMul(graph, region.contraction, region.epilogue);
   const auto& cublas = engine.cuda->cublas();
   if (!cublas) return cublas.error();
   const runtime::cuda::Device::Current current(*device.device);
   TK_TRY(auto product, (*cublas)->matmul(described.desc, device.device->ordinal()));
+  TK_TRY(const int64_t workspace, workspaceFor(*product, described.dims, hints));
   LibraryStep step;
-  step.call = std::make_shared<ProductStep>(std::move(product), device.device);
+  step.call = std::make_shared<ProductStep>(std::move(product), device.device, workspace);
   step.operands = std::move(described.operands);
   step.dims.assign(described.dims.begin(), described.dims.end());
   const auto inner = described.dims[3].constant();
-  step.scratchBytes = library::kDeviceWorkspaceBytes + (inner && *inner > 0 ? 0 : kZeroBytes);
+  step.scratchBytes = workspace + (inner && *inner > 0 ? 0 : kZeroBytes);
   return step;
 }
 
 StepFactory deviceSteps(const Lowered& lowered, const CudaKernels& kernels, const Engine& engine,
-                        const CudaDevice& device) {
+                        const CudaDevice& device, const DimBindings& hints) {
   StepFactory steps;
   steps.kernel = [&](size_t region, size_t number) -> runtime::Step {
     const CudaKernel& made = kernels[region][number];
@@ -167,7 +187,7 @@ StepFactory deviceSteps(const Lowered& lowered, const CudaKernels& kernels, cons
     step.reach = lowered.kernels[region]->launches[number].kernel.reach.value_or(0);
     return step;
   };
-  steps.library = [&](const Region& region) { return productStep(lowered.graph, region, engine, device); };
+  steps.library = [&](const Region& region) { return productStep(lowered.graph, region, engine, device, hints); };
   steps.copy = runtime::cuda::makeCopyCall(device.device);
   return steps;
 }
@@ -187,7 +207,8 @@ Result<CompiledCuda> compileCuda(const Graph& graph, const Engine& engine, int o
     if (lowered.kernels[i]) regions.push_back(i);
   TK_RETURN_IF_ERROR(loadKernels(lowered, regions, engine, out.device, options, kernels));
   TK_RETURN_IF_ERROR(planSpillingAgain(lowered, engine, out.device, options, kernels));
-  TK_TRY(runtime::Program program, writeProgram(lowered, deviceSteps(lowered, kernels, engine, out.device)));
+  const StepFactory steps = deviceSteps(lowered, kernels, engine, out.device, options.hints);
+  TK_TRY(runtime::Program program, writeProgram(lowered, steps));
   program.checks = shapeChecks(graph);
   TK_TRY(out.executable, runtime::cuda::Executable::create(
                              std::move(program), {.device = out.device.device, .allocator = out.device.allocator}));

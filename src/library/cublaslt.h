@@ -11,7 +11,7 @@
 
 namespace tokamak::library {
 
-/// Bytes of scratch that products on a GPU are given; the library chooses among algorithms that do with it.
+/// Bytes of scratch that a product on a GPU may want at most; the library chooses among algorithms that do with it.
 constexpr int64_t kDeviceWorkspaceBytes = 32 << 20;
 
 /// A product on a GPU, ready to be called with any extents, from many threads at once.
@@ -19,9 +19,13 @@ class DeviceMatMul {
  public:
   virtual ~DeviceMatMul() = default;
   virtual const MatMulDesc& desc() const = 0;
-  /// Puts the product on a stream of CUDA. Buffers lie on the device: a, b, [bias], operands of postOps in order, c;
-  /// c overlaps none of the others. `workspace` has kDeviceWorkspaceBytes. The device's context is current.
-  virtual Result<> run(const MatMulDims& dims, std::span<void* const> buffers, void* workspace, void* stream) const = 0;
+  /// Scratch that the best algorithm for these extents wants, with buffers as allocators align them.
+  virtual Result<int64_t> workspaceBytes(const MatMulDims& dims) const = 0;
+  /// Puts the product on a stream of CUDA, by the best algorithm that does with this workspace. Buffers lie on the
+  /// device: a, b, [bias], operands of postOps in order, c; c overlaps none of the others. The device's context is
+  /// current.
+  virtual Result<> run(const MatMulDims& dims, std::span<void* const> buffers, std::span<std::byte> workspace,
+                       void* stream) const = 0;
 };
 
 struct CublasLtOptions {

@@ -31,9 +31,11 @@ uint32_t epilogueOf(const MatMulDesc& desc) {
   return bits ? bits : lt::kNoEpilogue;
 }
 
-/// The largest power of two, at most 256, that divides every address.
+constexpr uint32_t kMostAligned = 256;  // beyond which nothing gains
+
+/// The largest power of two, at most kMostAligned, that divides every address.
 uint32_t alignmentOf(std::initializer_list<const void*> addresses) {
-  uint64_t all = 256;
+  uint64_t all = kMostAligned;
   for (const void* address : addresses) all |= reinterpret_cast<uint64_t>(address);
   return 1u << std::countr_zero(all);
 }
@@ -66,7 +68,7 @@ struct CublasLtMatMul::Plan {
   lt::MatmulDesc desc = nullptr;
   lt::Layout first = nullptr, second = nullptr, result = nullptr;
   lt::Preference preference = nullptr;
-  lt::Algorithm algorithm{};
+  lt::HeuristicResult chosen{};
   std::mutex mutex;  // the bias's address is part of the description
 };
 
@@ -85,8 +87,8 @@ CublasLtMatMul::Operands CublasLtMatMul::operandsOf(std::span<void* const> buffe
   return out;
 }
 
-Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::makePlan(const MatMulDims& dims, const Operands& operands,
-                                                                       uint32_t alignment) const {
+Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::makePlan(const MatMulDims& dims, uint32_t alignment,
+                                                                       int64_t workspace) const {
   const lt::Api& api = *handle_->api;
   auto plan = std::make_shared<Plan>(handle_->api);
   const auto [batch, m, n, k] = dims;
@@ -111,7 +113,6 @@ Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::makePlan(const Mat
   set(lt::kTransposeA, desc_.transposeB ? lt::kTransposed : lt::kPlain);
   set(lt::kTransposeB, desc_.transposeA ? lt::kTransposed : lt::kPlain);
   set(lt::kEpilogue, epilogue_);
-  if (epilogue_ & lt::kBias) set(lt::kBiasPointer, operands.bias);
   layout(plan->first, desc_.transposeB ? k : n, desc_.transposeB ? n : k, desc_.broadcastB ? 0 : n * k);
   layout(plan->second, desc_.transposeA ? m : k, desc_.transposeA ? k : m, desc_.broadcastA ? 0 : m * k);
   layout(plan->result, n, m, m * n);
@@ -121,37 +122,42 @@ Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::makePlan(const Mat
       status = api.cublasLtMatmulPreferenceSetAttribute(plan->preference, which, static_cast<const void*>(&value),
                                                         sizeof value);
   };
-  prefer(lt::kMaxWorkspace, static_cast<uint64_t>(kDeviceWorkspaceBytes));
+  prefer(lt::kMaxWorkspace, static_cast<uint64_t>(workspace));
   for (auto which : {lt::kAlignmentA, lt::kAlignmentB, lt::kAlignmentC, lt::kAlignmentD}) prefer(which, alignment);
   if (status != 0) return cublasLtError(doing, status);
-  lt::HeuristicResult best{};
   int found = 0;
   status = api.cublasLtMatmulAlgoGetHeuristic(handle_->handle, plan->desc, plan->first, plan->second, plan->result,
-                                              plan->result, plan->preference, 1, &best, &found);
-  if (status != 0 || found == 0 || best.state != 0)
+                                              plan->result, plan->preference, 1, &plan->chosen, &found);
+  if (status != 0 || found == 0 || plan->chosen.state != 0)
     return cublasLtError("no algorithm for " + doing, status ? status : 15);
-  plan->algorithm = best.algorithm;
   return plan;
 }
 
-Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::planFor(const MatMulDims& dims, const Operands& o) const {
-  const uint32_t alignment = alignmentOf({o.a, o.b, o.bias, o.residual, o.result});
-  const Key key{{dims.batch, dims.m, dims.n, dims.k}, alignment};
+Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::planFor(const MatMulDims& dims, uint32_t alignment,
+                                                                      int64_t workspace) const {
+  const Key key{dims.batch, dims.m, dims.n, dims.k, alignment, workspace};
   const std::lock_guard lock(mutex_);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
-  TK_TRY(auto plan, makePlan(dims, o, alignment));
+  TK_TRY(auto plan, makePlan(dims, alignment, workspace));
   if (plans_.size() >= kKeptPlans) plans_.clear();
   plans_.emplace(key, plan);
   return plan;
 }
 
-Result<> CublasLtMatMul::run(const MatMulDims& dims, std::span<void* const> buffers, void* workspace,
+Result<int64_t> CublasLtMatMul::workspaceBytes(const MatMulDims& dims) const {
+  if (dims.batch == 0 || dims.m == 0 || dims.n == 0) return 0;
+  TK_TRY(const auto plan,
+         planFor({dims.batch, dims.m, dims.n, std::max<int64_t>(1, dims.k)}, kMostAligned, kDeviceWorkspaceBytes));
+  return static_cast<int64_t>(plan->chosen.workspaceBytes);
+}
+
+Result<> CublasLtMatMul::run(const MatMulDims& dims, std::span<void* const> buffers, std::span<std::byte> workspace,
                              void* stream) const {
   if (dims.batch == 0 || dims.m == 0 || dims.n == 0) return Unit{};
   if (dims.k == 0)
     return Diagnostic{"T0704", {}, "cuBLASLt: a product over no elements", "give the folded axis elements"};
   const Operands o = operandsOf(buffers);
-  TK_TRY(const auto plan, planFor(dims, o));
+  TK_TRY(const auto plan, planFor(dims, alignmentOf({o.a, o.b, o.bias, o.residual, o.result}), std::ssize(workspace)));
   const lt::Api& api = *handle_->api;
   const double one = 1, zero = 0;
   const float oneF = 1, zeroF = 0;
@@ -166,7 +172,7 @@ Result<> CublasLtMatMul::run(const MatMulDims& dims, std::span<void* const> buff
   if (status == 0)
     status = api.cublasLtMatmul(handle_->handle, plan->desc, alpha, o.b, plan->first, o.a, plan->second,
                                 o.residual ? alpha : none, o.residual ? o.residual : o.result, plan->result, o.result,
-                                plan->result, &plan->algorithm, workspace, kDeviceWorkspaceBytes, stream);
+                                plan->result, &plan->chosen.algorithm, workspace.data(), workspace.size(), stream);
   if (status == 0) return Unit{};
   return cublasLtError(fmt::format("a product of {}x{}x{}x{} (batch, m, n, k)", dims.batch, dims.m, dims.n, dims.k),
                        status);

@@ -25,7 +25,9 @@ class CublasLtMatMul final : public DeviceMatMul {
   ~CublasLtMatMul() override;
 
   const MatMulDesc& desc() const override { return desc_; }
-  Result<> run(const MatMulDims& dims, std::span<void* const> buffers, void* workspace, void* stream) const override;
+  Result<int64_t> workspaceBytes(const MatMulDims& dims) const override;
+  Result<> run(const MatMulDims& dims, std::span<void* const> buffers, std::span<std::byte> workspace,
+               void* stream) const override;
 
  private:
   /// Buffers by what the library does with them.
@@ -34,11 +36,11 @@ class CublasLtMatMul final : public DeviceMatMul {
     void* result = nullptr;
   };
   struct Plan;
-  using Key = std::pair<std::array<int64_t, 4>, uint32_t>;  // extents, alignment of all buffers
+  using Key = std::array<int64_t, 6>;  // extents, alignment of all buffers, bytes of workspace
 
   Operands operandsOf(std::span<void* const> buffers) const;
-  Result<std::shared_ptr<Plan>> planFor(const MatMulDims& dims, const Operands& operands) const;
-  Result<std::shared_ptr<Plan>> makePlan(const MatMulDims& dims, const Operands& operands, uint32_t alignment) const;
+  Result<std::shared_ptr<Plan>> planFor(const MatMulDims& dims, uint32_t alignment, int64_t workspace) const;
+  Result<std::shared_ptr<Plan>> makePlan(const MatMulDims& dims, uint32_t alignment, int64_t workspace) const;
 
   std::shared_ptr<const CublasLtHandle> handle_;
   MatMulDesc desc_;

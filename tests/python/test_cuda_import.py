@@ -1,5 +1,7 @@
 """Graphs of CUDA tensors become segments on a machine without a GPU: fake tensors say where they lie."""
 
+import operator
+
 import torch
 import torch.nn.functional as F
 from tokamak.conv_biases import split, split_biases
@@ -199,3 +201,59 @@ def test_results_that_are_equal_do_not_share_memory():
     a, b = torch.compile(lambda x: (x.relu(), x.relu().clone()), backend="tokamak")(*module_inputs)
     a.zero_()
     torch.testing.assert_close(b, module_inputs[0].relu())
+
+
+def halves(function, *shapes, own_products=True, name="inference"):
+    """With a library for products at hand."""
+    registry.table()
+    with FakeTensorMode():
+        inputs = [torch.empty(shape, device="cuda", dtype=torch.bfloat16) for shape in shapes]
+        module = make_fx(lambda *xs: (function(*xs),), tracing_mode="fake")(*inputs)
+    importer = Importer(module, name, own_products=own_products)
+    importer.run()
+    return importer
+
+
+def test_products_in_halves_are_put_on_the_stream_by_the_segment_that_makes_their_operands():
+    importer = halves(lambda x, w, b: F.gelu(F.linear(x.relu(), w, b)), (4, 16, 8), (32, 8), (32,))
+    assert not importer.refusals and not importer.after
+    assert list(importer.segments) == [0, 1]  # a product ends its level
+    first = importer.segments[0].graph.text()
+    assert "relu" in first and "matmul" in first
+    assert len(importer.writes[0]) == 1  # the product alone: its operand is nobody else's
+    assert "gelu" in importer.segments[1].graph.text()
+
+
+def test_products_of_one_level_are_one_segment():
+    importer = halves(lambda x, a, b: (x @ a).relu() + (x @ b), (16, 8), (8, 32), (8, 32))
+    assert importer.segments[0].graph.text().count("matmul") == 2
+    assert "matmul" not in importer.segments[1].graph.text()
+
+
+def test_a_view_of_a_product_is_no_copy():
+    importer = halves(lambda x, w: (x @ w).view(4, 4, 2, 16).transpose(1, 2), (16, 8), (8, 32))
+    step = importer.before[1][0]
+    assert step[1] is reinterpret and step[2][1:] == ((4, 2, 4, 16), (128, 16, 32, 1), 0)
+
+
+def test_large_products_and_those_that_the_library_would_need_copies_for_are_atens():
+    strided = halves(lambda x, w: torch.ops.aten.slice(x, 1, 0, 16, 2) @ w, (16, 16), (8, 32))
+    batches = halves(lambda x, y: torch.bmm(x.transpose(0, 1), y), (3, 2, 8), (2, 8, 4))
+    column = halves(lambda b, x, w: torch.addmm(b, x, w), (16, 1), (16, 8), (8, 32))
+    scaled = halves(lambda b, x, w: torch.addmm(b, x, w, alpha=2), (32,), (16, 8), (8, 32))
+    empty = halves(lambda x, w: x @ w, (0, 8), (8, 32))
+    large = halves(lambda x, w: x @ w, (4096, 8), (8, 4096))
+    without = halves(lambda x, w: x @ w, (16, 8), (8, 32), own_products=False)
+    for importer in (strided, batches, column, scaled, empty, large, without):
+        assert [r.reason for r in importer.refusals] == ["cuBLAS serves it, through ATen"]
+
+
+def test_transposed_operands_are_read_as_they_lie():
+    importer = halves(lambda x, y: torch.bmm(x.transpose(1, 2), y.transpose(1, 2)), (2, 8, 3), (2, 4, 8))
+    assert not importer.refusals and "matmul" in importer.segments[0].graph.text()
+
+
+def test_only_results_that_somebody_takes_are_taken_apart():
+    importer = imported(lambda x: torch.ops.aten.max_pool2d_with_indices(x, [2, 2])[0] * 2, (1, 2, 4, 4))
+    calls = [step for steps in importer.after.values() for step in steps]
+    assert sum(step[1] is operator.getitem for step in calls) <= 1

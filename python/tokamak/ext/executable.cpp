@@ -54,6 +54,14 @@ PyObject* status(PyObject* self, PyObject*) {
   });
 }
 
+/// Why segments on a GPU call no library for products; empty where they do.
+PyObject* whyNoProducts(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const auto& library = EngineBox::of(self).cuda->cublas();
+    return fromString(library ? "" : library.error().message);
+  });
+}
+
 PyObject* trim(PyObject* self, PyObject*) {
   return guarded([&] {
     EngineBox::of(self).pool->trim();
@@ -135,11 +143,13 @@ PyObject* memory(PyObject* self, PyObject* dims) {
   });
 }
 
-PyMethodDef engineMethods[] = {{"compile", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&compileGraph)),
-                                METH_VARARGS | METH_KEYWORDS, "compile(graph, hints=None, ...) -> Executable"},
-                               {"status", status, METH_NOARGS, "pool counters and the library"},
-                               {"trim", trim, METH_NOARGS, "give kept memory back to the system"},
-                               {}};
+PyMethodDef engineMethods[] = {
+    {"compile", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&compileGraph)),
+     METH_VARARGS | METH_KEYWORDS, "compile(graph, hints=None, ...) -> Executable"},
+    {"status", status, METH_NOARGS, "pool counters and the library"},
+    {"why_no_products", whyNoProducts, METH_NOARGS, "of segments on a GPU; empty: they have some"},
+    {"trim", trim, METH_NOARGS, "give kept memory back to the system"},
+    {}};
 
 PyMethodDef executableMethods[] = {
     {"table", explained<&explainTable>, METH_NOARGS, "the ledger as a table"},

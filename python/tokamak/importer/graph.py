@@ -33,6 +33,7 @@ from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .entries import Entry, Refusal
 from .known import known_values
 from .levels import bytes_of, late_levels
+from .products import is_own, product
 from .segment import HALVES, Segment, Value
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
 from .views import PRODUCTS, VIEWS, direct_view, make_result_views, reinterpret, seen_results
@@ -45,7 +46,8 @@ CONSTANT_BYTES = 4096  # tensors held by the graph up to this size become consta
 
 
 class Importer:
-    """Reads one graph. `frozen` are arguments to take as constants, `banned` nodes that ATen must run, and why."""
+    """Reads one graph. `frozen` are arguments to take as constants, `banned` nodes that ATen must run, and why;
+    `own_products`: the engine has a library for products on the graph's device."""
 
     def __init__(
         self,
@@ -54,8 +56,9 @@ class Importer:
         frozen: dict[int, torch.Tensor] | None = None,
         banned: dict[Node, str] | None = None,
         round_each: bool = False,
+        own_products: bool = False,
     ):
-        self.module, self.name, self.round_each = module, name, round_each
+        self.module, self.name, self.round_each, self.own_products = module, name, round_each, own_products
         self.device = device_of(module)
         self.frozen, self.banned = frozen or {}, banned or {}
         self.lowered: dict[int, list[Node]] = {}
@@ -176,6 +179,8 @@ class Importer:
         if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)) and self.computable(fake):
             return Entry(fake, node=node)
         try:
+            if self.own_products and is_own(self, node):
+                return product(self, node, fake)
             return self.lower(node, fake)
         except Unsupported as why:
             return self.call(node, fake, str(why))
@@ -199,14 +204,9 @@ class Importer:
         level = max(level, self.late.get(node, 0))
         if lowering.needs_seed:
             level = max(level, self.seed_entry().level)
-        result = self.written(lowering, node, fake, level)
-        self.lowered.setdefault(level, []).append(node)
-        if isinstance(result, (list, tuple)):
-            parts = [
-                self.result(f, level, v, node) if v is not None else Entry(f) for f, v in zip(fake, result, strict=True)
-            ]
-            return Entry(fake, level, node=node, parts=parts)
-        entry = self.result(fake, level, result, node)
+        entry = self.lowered_in(node, fake, level)
+        if entry.parts is not None:
+            return entry
         first = self.entries[node.all_input_nodes[0]] if node.all_input_nodes else None
         view = node.target in VIEWS and first and (first.home is None or first.base is not None)
         if view:  # of what has a place already: no segment stores it
@@ -214,6 +214,17 @@ class Importer:
         if view or (lowering.free and not node.all_input_nodes):
             entry.emit = lambda at: self.written(lowering, node, fake, at)
         return entry
+
+    def lowered_in(self, node: Node, fake: Any, level: int) -> Entry:
+        """The node as a value of the segment of this level."""
+        result = self.written(registry.find(node.target), node, fake, level)
+        self.lowered.setdefault(level, []).append(node)
+        if not isinstance(result, (list, tuple)):
+            return self.result(fake, level, result, node)
+        parts = [
+            self.result(f, level, v, node) if v is not None else Entry(f) for f, v in zip(fake, result, strict=True)
+        ]
+        return Entry(fake, level, node=node, parts=parts)
 
     def written(self, lowering: registry.Lowering, node: Node, fake: Any, level: int) -> Any:
         """Writes the node into the segment of this level."""
@@ -341,7 +352,8 @@ class Importer:
         else:
             self.after.setdefault(level, []).append(step)
         if isinstance(fake, (list, tuple)):
-            entry.parts = [self.part(entry, i, f) for i, f in enumerate(fake)]
+            taken = {user.args[1] if user.target is operator.getitem else None for user in node.users}
+            entry.parts = [self.part(entry, i, f) if taken & {i, None} else Entry(f) for i, f in enumerate(fake)]
         self.learn_symbols(entry)
         return entry
 

@@ -30,6 +30,7 @@ struct PreferenceStruct {
 namespace {
 
 constexpr Status kInvalid = 7, kNotSupported = 15;
+constexpr uint64_t kScratch = 768;
 
 DType dtypeOf(DataType t) {
   return t == kDouble ? DType::f64 : t == kHalf ? DType::f16 : t == kBfloat ? DType::bf16 : DType::f32;
@@ -119,13 +120,19 @@ Status cublasLtMatmulAlgoGetHeuristic(Handle, MatmulDesc desc, Layout a, Layout 
   const bool sound = preference->values.size() == 5 && requested >= 1 && fits(*desc, *a, *b, *d);
   *returned = sound ? 1 : 0;
   *results = {};
+  // Long sums are quicker with scratch, where it is to be had.
+  if (sound && (desc->transposeA ? a->rows : a->columns) > 4 && preference->values[kMaxWorkspace] >= kScratch)
+    results->workspaceBytes = results->algorithm.data[0] = kScratch;
   return sound ? 0 : kNotSupported;
 }
 
 Status cublasLtMatmul(Handle, MatmulDesc desc, const void* alpha, const void* a, Layout aLayout, const void* b,
                       Layout bLayout, const void* beta, const void* c, Layout cLayout, void* d, Layout dLayout,
-                      const Algorithm* algorithm, void* workspace, size_t, void*) {
-  if (!algorithm || !workspace || !fits(*desc, *aLayout, *bLayout, *dLayout)) return kInvalid;
+                      const Algorithm* algorithm, void* workspace, size_t workspaceBytes, void*) {
+  if (!algorithm || !fits(*desc, *aLayout, *bLayout, *dLayout)) return kInvalid;
+  const uint64_t wanted = algorithm->data[0];
+  if (wanted > workspaceBytes || (wanted && !workspace)) return kInvalid;
+  if (wanted) std::memset(workspace, 0xff, wanted);
   const DataType t = dLayout->type;
   const double scale = t == kDouble ? *static_cast<const double*>(alpha) : *static_cast<const float*>(alpha);
   const double keep = t == kDouble ? *static_cast<const double*>(beta) : *static_cast<const float*>(beta);
