@@ -122,6 +122,14 @@ struct Checker {
                          of(n.seed).str(), of(n.offset).str(), of(n.index).str());
     return has(of(n.index), "philox");
   }
+  std::string operator()(const Within& n) const {
+    const ValueType a = of(n.a);
+    if (a.dtype != DType::i64 || of(n.extent) != ValueType{DType::i64, 1} ||
+        of(n.mask) != ValueType{DType::boolean, a.lanes})
+      return fmt::format("within of {}, {} and {}: an i64 of any lanes, a scalar i64 and bool of as many lanes",
+                         a.str(), of(n.extent).str(), of(n.mask).str());
+    return has(a, "within");
+  }
 };
 
 }  // namespace

@@ -160,8 +160,16 @@ struct Philox {
   bool operator==(const Philox&) const = default;
 };
 
+/// `within(i, n, m)`: i (i64, any lanes), which the program promises to be at least 0 and below n (a scalar i64) where
+/// m (bool, as many lanes) holds; elsewhere the value means nothing. A back end that can stop a kernel does where the
+/// promise is broken, the others clamp.
+struct Within {
+  ExprId a, extent, mask;
+  bool operator==(const Within&) const = default;
+};
+
 using ExprNode = std::variant<Imm, Symbol, Var, Un, Bin, Sel, Convert, Load, Splat, Ramp, Fold, Prefix, WarpFold,
-                              WarpPrefix, WarpShift, Extract, Philox>;
+                              WarpPrefix, WarpShift, Extract, Philox, Within>;
 
 struct Expr {
   ExprNode node;

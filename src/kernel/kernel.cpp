@@ -37,6 +37,7 @@ struct NodeHash {
   uint64_t operator()(const WarpShift& n) const { return hashMix(mix(n.a, n.first), static_cast<uint64_t>(n.width)); }
   uint64_t operator()(const Extract& n) const { return hashMix(n.a.index, static_cast<uint64_t>(n.lane)); }
   uint64_t operator()(const Philox& n) const { return mix(n.seed, n.offset, n.index); }
+  uint64_t operator()(const Within& n) const { return mix(n.a, n.extent, n.mask); }
 
  private:
   template <class Tag>

@@ -26,7 +26,8 @@ void forEachOperand(const ExprNode& node, F&& f) {
                [&](const Splat& n) { f(n.a); }, [&](const Ramp& n) { f(n.base); }, [&](const Fold& n) { f(n.a); },
                [&](const Prefix& n) { f(n.a); }, [&](const WarpFold& n) { f(n.a); },
                [&](const WarpPrefix& n) { f(n.a); }, [&](const WarpShift& n) { f(n.a), f(n.first); },
-               [&](const Extract& n) { f(n.a); }, [&](const Philox& n) { f(n.seed), f(n.offset), f(n.index); }},
+               [&](const Extract& n) { f(n.a); }, [&](const Philox& n) { f(n.seed), f(n.offset), f(n.index); },
+               [&](const Within& n) { f(n.a), f(n.extent), f(n.mask); }},
       node);
 }
 

@@ -263,6 +263,7 @@ Result<Parser::Operand> Parser::call(Wanted wanted) {
   if (at.text == "warpshift") return shift(at);
   if (at.text == "extract") return extract(at);
   if (at.text == "philox") return philox(at);
+  if (at.text == "within") return within(at);
   if (auto kind = fromName<BinaryKind>(at.text)) return callBinary(at, *kind);
   const auto kind = fromName<UnaryKind>(at.text);
   if (!kind)
@@ -345,6 +346,14 @@ Result<Parser::Operand> Parser::philox(const Token& at) {
   TK_TRY(const ExprId index, argument());
   TK_RETURN_IF_ERROR(expect(")"));
   return made(at, Philox{seed, offset, index}, kernel_.type(index));
+}
+
+Result<Parser::Operand> Parser::within(const Token& at) {
+  TK_TRY(const ExprId a, argument());
+  TK_TRY(const ExprId extent, argument());
+  TK_TRY(const ExprId mask, argument());
+  TK_RETURN_IF_ERROR(expect(")"));
+  return made(at, Within{a, extent, mask}, kernel_.type(a));
 }
 
 }  // namespace tokamak::kernel

@@ -78,6 +78,7 @@ class Parser {
   Result<Operand> shift(const Token& at);
   Result<Operand> extract(const Token& at);
   Result<Operand> philox(const Token& at);
+  Result<Operand> within(const Token& at);
   Result<int> laneCount(Wanted wanted);
   Result<ExprId> argument();
   Result<Operand> combine(const Token& at, BinaryKind kind, const Operand& a, const Operand& b);

@@ -205,7 +205,8 @@ void ExprPrinter::append(std::string& out, ExprId id, Level level, bool typed, s
             append(out, n.a, Level::comparison, false, {});
             out += fmt::format(", {})", n.lane);
           },
-          [&](const Philox& n) { call("philox", {n.seed, n.offset, n.index}); }},
+          [&](const Philox& n) { call("philox", {n.seed, n.offset, n.index}); },
+          [&](const Within& n) { call("within", {n.a, n.extent, n.mask}); }},
       e.node);
 }
 

@@ -45,6 +45,7 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
       let q: f32 = warpshift(w, 0.5, 8)
       var k: i64 = philox(7, n, b_1)
       k = rem(k, 5) + -3
+      let picked: i64x4 = within(at, N, m)
       if and(k >= 2, true) {
         k = k - 1
       } else {

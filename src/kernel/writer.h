@@ -52,6 +52,7 @@ class Writer {
   ExprId warpPrefix(BinaryKind kind, ExprId a, int width);
   ExprId warpShift(ExprId a, ExprId first, int width);  // `first` where `width` is 1
   ExprId philox(ExprId seed, ExprId offset, ExprId index);
+  ExprId within(ExprId a, ExprId extent, ExprId mask);  // no mask: everywhere
 
   DType bufferType(BufferId b) const { return kernel_.buffer(b).dtype; }
   ValueType type(ExprId a) const { return kernel_.type(a); }

@@ -192,4 +192,12 @@ ExprId Writer::philox(ExprId seed, ExprId offset, ExprId index) {
   return kernel_.intern({Philox{seed, offset, index}, type(index)});
 }
 
+ExprId Writer::within(ExprId a, ExprId extent, ExprId mask) {
+  if (!mask) mask = imm(Scalar::of(int64_t{1}), DType::boolean, lanes(a));
+  TK_CHECK(type(a).dtype == DType::i64 && type(extent) == (ValueType{DType::i64, 1}) &&
+               type(mask) == (ValueType{DType::boolean, lanes(a)}),
+           "within takes an i64, a scalar i64 and a mask of as many lanes");
+  return kernel_.intern({Within{a, extent, mask}, type(a)});
+}
+
 }  // namespace tokamak::kernel

@@ -82,10 +82,11 @@ ExprId Emitter::pick(const Node& node, const At& at) {
   const Shape& shape = graph_.type(source).shape;
   At where = at, inner = at;
   Axis axis = 0;
+  bool checked = false;
   if (auto* op = std::get_if<Gather>(&node.op)) {
-    axis = op->axis;
+    axis = op->axis, checked = op->checked;
   } else {
-    axis = std::get<IndexSelect>(node.op).axis;
+    axis = std::get<IndexSelect>(node.op).axis, checked = std::get<IndexSelect>(node.op).checked;
     const size_t rank = graph_.type(chosen).rank();
     where.index.assign(at.index.begin() + axis, at.index.begin() + axis + rank);
     inner.index.erase(inner.index.begin() + axis, inner.index.begin() + axis + rank);
@@ -93,8 +94,14 @@ ExprId Emitter::pick(const Node& node, const At& at) {
   }
   const ExprId extent = w.dim(shape[axis]);
   ExprId i = w.convert(value(chosen, where), DType::i64);
-  i = w.select(w.binary(BinaryKind::lt, i, w.i64(0)), w.add(i, extent), i);
-  i = w.binary(BinaryKind::max, w.binary(BinaryKind::min, i, w.sub(extent, w.i64(1))), w.i64(0));
+  if (checked) {
+    ExprId on = w.lanes(i) == 1 ? at.mask : w.both(at.mask, at.tail);  // one lane of the tail is always on
+    if (on) on = w.lanes(i) == 1 ? w.fold(BinaryKind::bit_or, on) : w.splat(on, w.lanes(i));
+    i = w.within(i, extent, on);
+  } else {
+    i = w.select(w.binary(BinaryKind::lt, i, w.i64(0)), w.add(i, extent), i);
+    i = w.binary(BinaryKind::max, w.binary(BinaryKind::min, i, w.sub(extent, w.i64(1))), w.i64(0));
+  }
   inner.index[axis] = math(at).fromExpr(w.let("row", i));
   return value(source, inner);
 }

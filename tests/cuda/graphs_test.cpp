@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <gtest/gtest-spi.h>
 
 #include <fstream>
 #include <sstream>
@@ -49,6 +50,35 @@ TEST(CudaGraphs, RandomOnesRunOnTheFakeDevice) {
   EXPECT_EQ(fake::cuda().blocks, 0) << "all memory is released";
 }
 
+/// Rows picked at indices from 5 on, less 5: what lies outside of the pad has indices of nothing, which nobody checks.
+constexpr const char* kPicked = R"(graph @picked(%t: bf16[11, 24], %i: i64[M, 3], %w: bf16[24]) {
+  %0 = full {value = 5} : i64[M, 3]
+  %1 = sub %i, %0 : i64[M, 3]
+  %2 = index_select %t, %1 {axis = 0, checked = true} : bf16[M, 3, 24]
+  %3 = norm %2, %w {kind = rms, axes = 1, affine = true} : bf16[M, 3, 24]
+  %4 = pad %2 {low = [1, 1, 3], high = [0, 2, 0], value = 0.5} : bf16[M + 1, 6, 27]
+  %5 = gather %t, %1 {axis = 1, checked = true} : bf16[M, 3]
+  return %3, %4, %5
+})";
+
+TEST(CudaGraphs, CheckedIndicesStopKernels) {
+  const Engine engine = fake::makeEngine();
+  const auto graph = parseGraph(kPicked);
+  ASSERT_TRUE(graph) << graph.error().str();
+  const auto compiled = compileCuda(*graph, engine, 0, {});
+  ASSERT_TRUE(compiled) << compiled.error().str();
+  auto inputs = fuzz::randomInputs(*graph, 3, {{"M", 7}});
+  for (int64_t i = 0; i < inputs[1].size(); ++i) inputs[1].setInt(i, 5 + i % 11);
+  const auto outputs = runOnDevice(*compiled, inputs);
+  ASSERT_TRUE(outputs) << outputs.error().str();
+  const auto same = fuzz::compareOutputs(*graph, inputs, *outputs);
+  EXPECT_TRUE(same) << same.error().str();
+  inputs[1].setInt(20, 16);
+  static const CompiledCuda& stops = *compiled;
+  static const std::vector<Array>& wrong = inputs;
+  EXPECT_FATAL_FAILURE((void)runOnDevice(stops, wrong), "T0408");  // the fake device says what its kernels did
+}
+
 /// Both forms that matter most: what aligned tensors get, and what any tensor may get.
 void expectCompile(const codegen::cuda::Nvrtc& nvrtc, const Lowered& lowered, const std::string& arch) {
   std::vector<const kernel::Kernel*> kernels;
@@ -78,6 +108,13 @@ TEST(CudaGraphs, KernelsOfRandomOnesCompile) {
     }
     expectCompile(*nvrtc, *lowered, seed % 2 ? "sm_80" : "sm_90a");
   }
+}
+
+TEST(CudaGraphs, KernelsThatCheckIndicesCompile) {
+  TK_NEEDS_NVRTC(nvrtc);
+  const auto lowered = lower(*parseGraph(kPicked), Engine({.diskCache = false}), {.gpu = schedule::Gpu{}});
+  ASSERT_TRUE(lowered) << lowered.error().str();
+  expectCompile(*nvrtc, *lowered, "sm_90a");
 }
 
 TEST(CudaGraphs, KernelsOfExamplesCompile) {

@@ -79,22 +79,33 @@ def test_a_convolution_without_its_bias_and_the_bias_are_the_same():
 
 
 def test_an_index_out_of_range_stops_the_gpu_without_being_waited_for():
-    importer = imported(lambda t, x: torch.ops.aten.embedding(t, (x > 0).sum(1)) * 2, (16, 4), (3, 5))
+    importer = imported(lambda t, x: torch.ops.aten.index(t, [(x > 0).sum(1)]) * 2, (16, 4), (3, 5))
     calls = [step[1] for steps in importer.after.values() for step in steps]
     assert torch.ops.aten._assert_async.msg in calls
     assert all(slot >= 0 for writes in importer.writes.values() for slot, _ in writes)
 
 
+def test_a_kernel_that_picks_rows_checks_their_indices_itself():
+    def embed(t, x):
+        index = (x > 0).sum(1)
+        rows = torch.ops.aten.embedding(t, index) + torch.ops.aten.index_select(t, 0, index)
+        return rows + torch.ops.aten.gather(t, 1, torch.ops.aten.unsqueeze(index, 1).expand(3, 4))
+
+    importer = imported(embed, (16, 4), (3, 5))
+    text = importer.segments[0].graph.text()
+    assert text.count("checked = true") == 3 and "kind = all" not in text
+    assert not importer.after
+    assert imported(embed, (16, 4), (3, 5), device="cpu").segments[0].graph.text().count("checked") == 0
+
+
 def test_positions_that_are_counted_need_no_check():
-    def calls(rows):
+    def checks(rows):
         def embed(t):
             return torch.ops.aten.embedding(t, torch.ops.aten.arange.start_step(0, 8, device="cuda").unsqueeze(0)) * 2
 
-        importer = imported(embed, (rows, 4))
-        return [step[1] for steps in importer.after.values() for step in steps]
+        return "checked = true" in imported(embed, (rows, 4)).segments[0].graph.text()
 
-    assert not calls(8)
-    assert calls(7) == [torch.ops.aten._assert_async.msg]
+    assert checks(7) and not checks(8)
 
 
 def test_random_numbers_are_seeded_on_the_gpu():

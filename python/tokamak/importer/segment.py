@@ -249,11 +249,11 @@ class Segment:
 
     # Indexing
 
-    def gather(self, x: Value, index: Value, axis: int) -> Value:
-        return self.op("gather", [x, index], f"axis = {axis}")
+    def gather(self, x: Value, index: Value, axis: int, checked: bool = False) -> Value:
+        return self.op("gather", [x, index], f"axis = {axis}" + (", checked = true" if checked else ""))
 
-    def index_select(self, x: Value, index: Value, axis: int) -> Value:
-        return self.op("index_select", [x, index], f"axis = {axis}")
+    def index_select(self, x: Value, index: Value, axis: int, checked: bool = False) -> Value:
+        return self.op("index_select", [x, index], f"axis = {axis}" + (", checked = true" if checked else ""))
 
     def scatter(self, kind: str, x: Value, index: Value, source: Value, axis: int) -> Value:
         return self.op("scatter", [x, index, source], f"axis = {axis}, kind = {kind}")

@@ -33,6 +33,14 @@ def surely_below(index: torch.fx.Node, size: Dim) -> bool:
     return all(isinstance(n, int) for n in (start, end, step, size)) and start >= 0 and step > 0 and end <= size
 
 
+def picked(c: Context, x: Value, index: Value, axis: int) -> Value:
+    """Slices at indices that are neither negative nor too large."""
+    if c.stops:
+        return c.b.index_select(x, index, axis, checked=True)
+    c.require_index(index, x.shape[axis])
+    return c.b.index_select(x, index, axis)
+
+
 @lowers(aten.index_select.default)
 def index_select(c: Context, x: Value, dim: int, index: Value) -> Value:
     index = as_index(c, index)
@@ -40,10 +48,7 @@ def index_select(c: Context, x: Value, dim: int, index: Value) -> Value:
         c.require_index(index, 1)
         return c.b.reshape(x, c.shape)
     axis = axis_of(x, dim)
-    index = c.b.reshape(index, [c.b.count(index)])
-    out = c.b.index_select(x, index, axis)
-    c.require_index(index, x.shape[axis])
-    return out
+    return picked(c, x, c.b.reshape(index, [c.b.count(index)]), axis)
 
 
 @lowers(aten.embedding.default)
@@ -51,10 +56,9 @@ def embedding(
     c: Context, weight: Value, index: Value, padding=-1, scale_by_freq: bool = False, sparse: bool = False
 ) -> Value:
     index = as_index(c, index)
-    out = c.b.index_select(weight, index, 0)
-    if not surely_below(c.node.args[1], weight.shape[0]):
-        c.require_index(index, weight.shape[0])
-    return out
+    if surely_below(c.node.args[1], weight.shape[0]):
+        return c.b.index_select(weight, index, 0)
+    return picked(c, weight, index, 0)
 
 
 @lowers(aten.gather.default)
@@ -65,9 +69,9 @@ def gather(c: Context, x: Value, dim: int, index: Value, sparse_grad: bool = Fal
     axis = axis_of(x, dim)
     if 0 in index.shape:
         return c.b.full(0, c.dtype, shape)
-    out = c.b.reshape(c.b.gather(x, index, axis), shape)
-    c.require_index(index, x.shape[axis])
-    return out
+    if not c.stops:
+        c.require_index(index, x.shape[axis])
+    return c.b.reshape(c.b.gather(x, index, axis, checked=c.stops), shape)
 
 
 @dataclasses.dataclass(frozen=True)

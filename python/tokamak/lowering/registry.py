@@ -114,6 +114,11 @@ class Context:
             return torch.tensor(float(value), dtype=torch.float64, device="cpu").to(exact).item()
         return value
 
+    @property
+    def stops(self) -> bool:
+        """Whether a kernel that meets a wrong index stops by itself, as a GPU's does in eager."""
+        return self.importer.device.type == "cuda"
+
     def require_index(self, index: Value, size: Dim, negative: bool = False) -> None:
         """The call raises IndexError unless every index is below size, and not negative or at least -size."""
         b, n = self.b, self.b.cast(self.b.size(size), index.dtype)

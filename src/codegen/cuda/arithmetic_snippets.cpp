@@ -202,6 +202,15 @@ const std::vector<Snippet>& arithmeticSnippets() {
   return count >= T(0) && count < T(8 * sizeof(T)) ? T(a >> count) : a < T(0) ? T(-1) : T(0);
 }
 )"},
+      // ---- promises about indices: one that is broken stops the kernel ----
+      {"within",
+       {},
+       R"(D long long within(long long i, long long extent, bool on) {
+  if (on && (unsigned long long)i >= (unsigned long long)extent)
+    __assertfail("index out of range in self", "tokamak", 0, "within", sizeof(char));
+  return on ? i : 0;
+}
+)"},
       // ---- random numbers: Philox-4x32-10 ----
       {"philox_block",
        {},

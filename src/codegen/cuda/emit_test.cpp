@@ -49,6 +49,16 @@ TEST(EmitCuda, HalvesMayBeginAnywhere) {
   EXPECT_NE(text.find("y[t0 + l] = "), std::string::npos) << text;
 }
 
+TEST(EmitCuda, PromisesAboutIndicesStopTheKernelInAllTheirBits) {
+  const std::string text = bodyOf(R"(kernel @pick(in x: f32[500], in at: i64[128], out y: f32[128]) {
+  for t in 0..128 thread.x {
+    let row: i64 = within(load at[t], 500, true)
+    store y[t] = load x[row]
+  }
+})");
+  EXPECT_NE(text.find("const int row = (int)tk::within(at[t], (long long)500, true);"), std::string::npos) << text;
+}
+
 constexpr const char* kSingles = R"(kernel @scale(in x: f32[8192], out y: f32[8192]) {
   for b in 0..8 block.x {
     for t in 0..256 thread.x {

@@ -146,7 +146,10 @@ Text FunctionText::nodeText(ExprId id) {
                [&](const WarpPrefix& e) { return warpText(id, e.kind, e.a, e.width, true); },
                [&](const WarpShift& e) { return shiftText(id, e); },
                [&](const Extract& e) { return kernel_.type(e.a).lanes == 1 ? value(e.a) : lane(e.a, e.lane); },
-               [&](const Philox& e) { return philoxText(id, e); }},
+               [&](const Philox& e) { return philoxText(id, e); },
+               [&](const Within& e) {
+                 return resultOf(id, call(snippets_.use("within"), {widened(e.a), widened(e.extent), value(e.mask)}));
+               }},
       expr.node);
 }
 

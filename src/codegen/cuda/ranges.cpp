@@ -171,6 +171,7 @@ class Analysis {
     return out;
   }
   Range of(const Philox&, ValueType, size_t) const { return {0, UINT32_MAX}; }
+  Range of(const Within& n, ValueType, size_t) const { return {0, std::max<int64_t>(1, at(n.extent).high) - 1}; }
   template <class Node>
   Range of(const Node&, ValueType type, size_t) const {
     return ofType(type.dtype);

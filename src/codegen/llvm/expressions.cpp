@@ -86,6 +86,12 @@ llvm::Value* FunctionEmitter::emitNode(const Expr& expr) {
       if (run && type.lanes > 1) return emitPhiloxRun(b, seed, offset, self.value(run->base), type.lanes);
       return emitPhilox(b, seed, offset, get(e.index));
     }
+    /// Nothing stops here: memory is read where there is some.
+    llvm::Value* operator()(const Within& e) const {
+      llvm::Value* last = splat(b, b.CreateSub(get(e.extent), b.getInt64(1)), type.lanes);
+      llvm::Value* least = emitBinary(b, BinaryKind::min, DType::i64, get(e.a), last);
+      return emitBinary(b, BinaryKind::max, DType::i64, least, splat(b, b.getInt64(0), type.lanes));
+    }
   };
   return std::visit(Emit{*this, type, b_}, expr.node);
 }

@@ -86,6 +86,24 @@ TEST(Evaluate, RefusesFoldsOfNothingAndReadsBeyond) {
   EXPECT_EQ(evaluate(graphOf(Gather{1}, {empty, index}, {DType::f32, {2, 1}}), {empty, index}).error().code, "T0321");
 }
 
+TEST(Evaluate, RefusesIndicesOutOfRangeWhereTheyAreChecked) {
+  const Array table(DType::f32, {3, 2});
+  Array index(DType::i64, {2});
+  const auto code = [&](int64_t i, bool checked) {
+    index.setInt(1, i);
+    const auto out = evaluate(graphOf(IndexSelect{0, checked}, {table, index}, {DType::f32, {2, 2}}), {table, index});
+    return out ? "" : out.error().code;
+  };
+  EXPECT_EQ(code(2, true), "");
+  EXPECT_EQ(code(3, false), "");
+  EXPECT_EQ(code(3, true), "T0323");
+  EXPECT_EQ(code(-1, true), "T0323");
+  Array at(DType::i64, {1, 2});
+  at.setInt(0, 3);
+  const auto gathered = evaluate(graphOf(Gather{0, true}, {table, at}, {DType::f32, {1, 2}}), {table, at});
+  EXPECT_EQ(gathered.error().code, "T0323");
+}
+
 TEST(Evaluate, KeepsInputsExactly) {
   Array big(DType::i64, {2});
   big.setInt(0, std::numeric_limits<int64_t>::min() + 1);

@@ -21,6 +21,15 @@ Diagnostic emptyAxis(const Call& call) {
   return call.error("T0321", "reads from an axis of extent 0", "give the indexed axis an extent above 0");
 }
 
+/// Of an op that is `checked`.
+Result<> checkRange(const Call& call, const Value& index, int64_t count) {
+  for (const int64_t i : index.ints)
+    if (i < 0 || i >= count)
+      return call.error("T0323", fmt::format("the index {} is not in an axis of extent {}", i, count),
+                        "give indices from 0 to below the extent");
+  return Unit{};
+}
+
 /// Symbolic extents: no axis but `axis` of the index is larger than x's.
 Result<> checkAligned(const Call& call, const Extents& x, const Extents& index, Axis axis) {
   for (size_t i = 0; i < x.size(); ++i)
@@ -58,6 +67,7 @@ Result<Value> apply(const Gather& op, const Call& call) {
   Extents strides = rowMajorStrides(x.shape);
   const int64_t count = x.shape[op.axis], step = std::exchange(strides[op.axis], 0);
   if (count == 0 && out.size() > 0) return emptyAxis(call);
+  if (op.checked) TK_RETURN_IF_ERROR(checkRange(call, index, count));
   onData(x, out, [&](const auto& from, auto& to) {
     forEachOffset(index.shape, strides, 0, [&](int64_t position, int64_t offset) {
       to[position] = from[offset + resolve(index.ints[position], count) * step];
@@ -75,6 +85,7 @@ Result<Value> apply(const IndexSelect& op, const Call& call) {
   const int64_t count = x.shape[op.axis];
   if (count == 0 && out.size() > 0) return emptyAxis(call);
   if (out.size() == 0) return out;
+  if (op.checked) TK_RETURN_IF_ERROR(checkRange(call, index, count));
   onData(x, out, [&](const auto& from, auto& to) {
     int64_t position = 0;
     for (int64_t o = 0; o < outer; ++o)

@@ -9,13 +9,17 @@ namespace tokamak {
 
 /// result[i...] = x[..., index[i...], ...] with the index standing at `axis` (torch.gather). Index is i32 or i64 and
 /// has x's rank; each of its extents but `axis` is at most x's. Negative indices count from the end; one out of range
-/// is undefined behaviour for the program, and reads a clamped element here.
+/// is undefined behaviour for the program, and reads a clamped element here. `checked`: an index that is negative or
+/// beyond the end is an error, which stops a kernel on a GPU; the CPU's kernels clamp.
 ///
 ///   %2 = gather %x, %index {axis = 1} : f32[8, 4]
 struct Gather {
   static constexpr std::string_view mnemonic = "gather";
   Axis axis = 0;
-  static constexpr auto fields() { return std::tuple{shown("axis", &Gather::axis)}; }
+  bool checked = false;
+  static constexpr auto fields() {
+    return std::tuple{shown("axis", &Gather::axis), Field{"checked", &Gather::checked}};
+  }
   bool operator==(const Gather&) const = default;
 };
 
@@ -25,7 +29,10 @@ struct Gather {
 struct IndexSelect {
   static constexpr std::string_view mnemonic = "index_select";
   Axis axis = 0;
-  static constexpr auto fields() { return std::tuple{shown("axis", &IndexSelect::axis)}; }
+  bool checked = false;  // as of gather
+  static constexpr auto fields() {
+    return std::tuple{shown("axis", &IndexSelect::axis), Field{"checked", &IndexSelect::checked}};
+  }
   bool operator==(const IndexSelect&) const = default;
 };
 

@@ -155,6 +155,16 @@ bool Machine::withinReach(const Thread& thread, const Inst& inst) {
   return true;
 }
 
+bool Machine::withinExtent(const Thread& thread, const Inst& inst) {
+  const Lane* r = thread.registers.data();
+  for (uint32_t l = 0; l < static_cast<uint32_t>(inst.lanes); ++l) {
+    const int64_t value = r[inst.a + l].i;
+    if (r[inst.c + l].i && (value < 0 || value >= r[inst.b].i))
+      return fault_ = Fault{Fault::Kind::within, value}, false;
+  }
+  return true;
+}
+
 Memory& Machine::memoryOf(Thread& thread, uint32_t buffer) {
   if (localSizes_[buffer] >= 0) return thread.locals[buffer];
   const size_t rank = kernel_.buffers[buffer].scope == Scope::shared ? thread.rank : 0;
@@ -186,6 +196,11 @@ Machine::Stop Machine::resume(Thread& thread) {
       case Op::bounded:
         inst.compute(r, inst);
         if (withinReach(thread, inst)) break;
+        thread.pc = pc - 1;
+        return Stop::fault;
+      case Op::within:
+        std::copy_n(r + inst.a, inst.lanes, r + inst.dst);
+        if (withinExtent(thread, inst)) break;
         thread.pc = pc - 1;
         return Stop::fault;
       case Op::meet: thread.pc = pc; return Stop::meet;
@@ -247,6 +262,12 @@ Diagnostic Machine::describe(Thread& thread, const Fault& fault) {
             fmt::format("an index of {}, beyond the kernel's reach of {}{}", fault.index, program_.reach,
                         where(thread, inst.statement)),
             "a reach covers every step of the arithmetic, not the last alone"};
+  if (fault.kind == Fault::Kind::within)
+    return {"T0408",
+            {},
+            fmt::format("an index of {}, where the program promises one from 0 to below {}{}", fault.index,
+                        thread.registers[inst.b].i, where(thread, inst.statement)),
+            "look at the indices that the kernel was given"};
   const Buffer& buffer = kernel_.buffers[inst.buffer];
   const Memory& memory = memoryOf(thread, inst.buffer);
   const bool writes = inst.op == Op::store;
@@ -272,6 +293,7 @@ Diagnostic Machine::describe(Thread& thread, const Fault& fault) {
               fmt::format("{}{} lanes from {} on, which is not aligned{}", does, inst.lanes, element, at),
               "an aligned access begins at a multiple of its lanes, or of as many as make 16 bytes"};
     case Fault::Kind::reach:
+    case Fault::Kind::within:
     case Fault::Kind::race: break;
   }
   std::string other = fault.otherBlock              ? "a thread of another block"

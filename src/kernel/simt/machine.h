@@ -36,6 +36,7 @@ class Machine {
   bool enterIteration(Thread& thread, const Inst& inst);
   bool access(Thread& thread, const Inst& inst);
   bool withinReach(const Thread& thread, const Inst& inst);
+  bool withinExtent(const Thread& thread, const Inst& inst);
   Thread makeThread() const;
   void start(std::vector<Thread>& threads, const std::array<int64_t, 6>& place);
   Memory& memoryOf(Thread& thread, uint32_t buffer);

@@ -22,7 +22,7 @@ struct Clock {
 
 /// What an access did wrong.
 struct Fault {
-  enum class Kind : uint8_t { bounds, unwritten, race, duplicate, misaligned, reach } kind;
+  enum class Kind : uint8_t { bounds, unwritten, race, duplicate, misaligned, reach, within } kind;
   int64_t index = 0;
   uint32_t other = 0;       // race: the other thread, or kMany
   bool otherBlock = false;  // race: it is a thread of another block

@@ -18,6 +18,7 @@ using Compute = void (*)(Lane* registers, const Inst& inst);
 enum class Op : uint8_t {
   compute,  // inst.compute
   bounded,  // the same, and no lane of the result goes beyond the kernel's reach
+  within,   // the same, of a at extent b: every lane under mask c is at least 0 and below it
   load,
   store,          // of `buffer`: dst or a at index b, under mask c
   copy,           // dst = a

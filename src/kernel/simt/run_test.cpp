@@ -158,6 +158,32 @@ TEST(Simt, MasksTailsGathersAndScatters) {
   EXPECT_EQ(values(b[2]), (std::vector<double>{13, 12, 0, 10, 14}));
 }
 
+TEST(Simt, PromisesAboutIndicesAreKept) {
+  constexpr const char* kText = R"(kernel @pick(in x: f32[5], in at: i64[6], out y: f32[6]) {
+    for j in 0..6 step 4 {
+      let lane: i64x4 = ramp(j)
+      let m: boolx4 = lane < 6
+      let i: i64x4 = within(load<4> at[j] mask m, 5, m)
+      store y[j] mask m = load<4> x[i] mask m
+    }
+  })";
+  const auto with = [&](std::vector<int64_t> at) {
+    return std::vector<Array>{floats({10, 11, 12, 13, 14}), integers(std::move(at)), Array(DType::f32, {6})};
+  };
+  std::vector<Array> b = with({4, 0, 1, 2, 3, 4});
+  expectRuns(kText, b);
+  EXPECT_EQ(values(b[2]), (std::vector<double>{14, 10, 11, 12, 13, 14}));
+  for (const int64_t wrong : {int64_t{5}, int64_t{-1}, int64_t{1} << 32}) {
+    b = with({4, 0, 1, 2, 3, wrong});
+    const auto status = runSimt(parsed(kText), b, {});
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, "T0408");
+    EXPECT_NE(status.error().message.find(std::to_string(wrong) + ", where the program promises one from 0 to below 5"),
+              std::string::npos)
+        << status.error().message;
+  }
+}
+
 TEST(Simt, LanesFoldAndRun) {
   std::vector<Array> b = {integers({3, 1, 4, 1}), Array(DType::i64, {4}), Array(DType::i64, {4}),
                           Array(DType::i64, {4})};

@@ -238,6 +238,10 @@ class Translator {
                  },
                  [&](const Extract& n) { operand(n.a), inst.step = n.lane; },
                  [&](const Philox& n) { operand(n.seed), inst.b = place(n.offset), inst.c = place(n.index); },
+                 [&](const Within& n) {
+                   inst.op = Op::within;
+                   operand(n.a), inst.b = place(n.extent), inst.c = place(n.mask);
+                 },
                  [](const auto&) {}},
         e.node);
     inst.dst = temporary(e.type.lanes);
