@@ -47,6 +47,7 @@ Engine::Engine(const EngineOptions& options)
   cache = std::make_shared<runtime::KernelCache>(std::move(cacheOptions));
   library::LibraryOptions libraryOptions;
   libraryOptions.path = options.oneDnnPath.empty() ? fromEnvironment("TOKAMAK_ONEDNN") : options.oneDnnPath;
+  libraryOptions.host = host;
   library = library::Library::open(libraryOptions);
   CudaOptions cudaOptions = options.cuda;
   if (cudaOptions.driverPath.empty()) cudaOptions.driverPath = fromEnvironment("TOKAMAK_LIBCUDA");

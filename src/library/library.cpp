@@ -9,6 +9,7 @@
 #include "library/mended_call.h"
 #include "library/onednn_conv.h"
 #include "library/onednn_matmul.h"
+#include "library/panel_matmul.h"
 #endif
 
 namespace tokamak::library {
@@ -49,6 +50,7 @@ class OneDnnLibrary final : public Library {
   Decision accepts(const MatMulDesc& desc) const override { return remembered<OneDnnMatMul>(matmuls_, desc); }
   Decision accepts(const ConvDesc& desc) const override { return remembered<OneDnnConv>(convs_, desc); }
   Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc& desc) const override {
+    if (PanelMatMul::accepts(desc)) return call<PanelMatMul, MatMulCall, MatMulDesc, MatMulDims>(desc);
     return call<OneDnnMatMul, MatMulCall, MatMulDesc, MatMulDims>(desc);
   }
   Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc& desc) const override {

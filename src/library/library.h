@@ -10,6 +10,7 @@
 #include "support/decision.h"
 #include "support/dtype.h"
 #include "support/enum_names.h"
+#include "support/kernel_abi.h"
 #include "support/result.h"
 
 /// Matrix products and convolutions by a vendor's library, behind one face. On the CPU: oneDNN 3, opened at run time.
@@ -147,6 +148,7 @@ struct LibraryOptions {
       searchFolders;          // looked in after `path` and before the usual places ($TOKAMAK_ONEDNN: driver)
   int cachedPrimitives = 64;  // a call object keeps this many extents
   std::shared_ptr<ScratchSource> scratch;  // where calls' scratch comes from; null: memory each thread keeps
+  std::shared_ptr<const KernelHost> host;  // runs our own loops; null: the caller's thread does
 };
 
 /// One library, opened. Safe from many threads; calls keep it open.

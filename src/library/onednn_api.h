@@ -39,6 +39,7 @@ namespace tokamak::library {
   X(dnnl_matmul_primitive_desc_create)              \
   X(dnnl_convolution_forward_primitive_desc_create) \
   X(dnnl_reorder_primitive_desc_create)             \
+  X(dnnl_binary_primitive_desc_create)              \
   X(dnnl_primitive_desc_destroy)                    \
   X(dnnl_primitive_desc_query)                      \
   X(dnnl_primitive_desc_query_md)                   \

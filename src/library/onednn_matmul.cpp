@@ -86,7 +86,6 @@ Decision OneDnnMatMul::accepts(const std::shared_ptr<const OneDnn>& lib, const M
   return Decision::yes();
 }
 
-/// One b for the whole batch: the batch is more rows.
 MatMulDims OneDnnMatMul::collapse(MatMulDims dims) const {
   if (dims.batch > 1 && desc_.broadcastB && !desc_.transposeA && !desc_.broadcastA) {
     dims.m *= dims.batch;
@@ -125,7 +124,7 @@ void OneDnnMatMul::rememberLayout(const MatMulDims& dims, const_dnnl_memory_desc
 
 /// Over `k` of the dims.k: parts after the first add to the result, the last one has bias and post-ops.
 Result<std::shared_ptr<const OneDnnMatMul::Part>> OneDnnMatMul::makePart(const MatMulDims& d, int64_t k, bool first,
-                                                                         bool last, bool repack) const {
+                                                                         bool last) const {
   const auto shapeA = shapeOf(d, desc_.broadcastA ? 1 : d.batch, d.m, d.k);
   const auto shapeB = shapeOf(d, desc_.broadcastB ? 1 : d.batch, d.k, d.n);
   const auto shapeC = shapeOf(d, d.batch, d.m, d.n), shapeBias = shapeOf(d, 1, 1, d.n);
@@ -140,8 +139,7 @@ Result<std::shared_ptr<const OneDnnMatMul::Part>> OneDnnMatMul::makePart(const M
   if (last) postOps.insert(postOps.end(), postOps_.begin(), postOps_.end());
 
   TK_TRY(const MemoryDesc a, makeMemoryDesc(*lib_, partA, desc_.a, stridesOf(shapeA, desc_.transposeA)));
-  TK_TRY(const MemoryDesc b,
-         repack ? makeMemoryDesc(*lib_, partB, desc_.b, {}) : weightsDesc(partDims, partB, stridesB));
+  TK_TRY(const MemoryDesc b, weightsDesc(partDims, partB, stridesB));
   TK_TRY(const MemoryDesc c, makeMemoryDesc(*lib_, shapeC, desc_.c, denseStrides(shapeC)));
   TK_TRY(const MemoryDesc biasDesc, makeMemoryDesc(*lib_, shapeBias, desc_.biasType, denseStrides(shapeBias)));
   std::vector<MemoryDesc> operands;
@@ -161,18 +159,9 @@ Result<std::shared_ptr<const OneDnnMatMul::Part>> OneDnnMatMul::makePart(const M
   TK_TRY(part->plainB, makeMemoryDesc(*lib_, partB, desc_.b, stridesB));
 
   Primitive& primitive = *part->primitive;
-  part->scratchBytes = alignUp(primitive.scratchBytes());
   const auto chosen = primitive.argumentDesc(dnnl_query_weights_md);
-  if (!lib_->api->dnnl_memory_desc_equal(chosen, part->plainB.get())) {
-    part->packed = !repack;
-    if (part->packed) {
-      rememberLayout(partDims, chosen);
-    } else {
-      TK_TRY(part->repack, makeReorder(lib_, part->plainB.get(), chosen));
-      part->repackedOffset = alignUp(std::max(primitive.scratchBytes(), part->repack->scratchBytes()));
-      part->scratchBytes = part->repackedOffset + static_cast<int64_t>(lib_->api->dnnl_memory_desc_get_size(chosen));
-    }
-  }
+  part->packed = !lib_->api->dnnl_memory_desc_equal(chosen, part->plainB.get());
+  if (part->packed) rememberLayout(partDims, chosen);
   primitive.addArgument(DNNL_ARG_SRC, a.get());
   primitive.addArgument(DNNL_ARG_WEIGHTS, chosen);
   if (bias) primitive.addArgument(DNNL_ARG_BIAS, biasDesc.get());
@@ -184,14 +173,14 @@ Result<std::shared_ptr<const OneDnnMatMul::Part>> OneDnnMatMul::makePart(const M
 }
 
 Result<std::shared_ptr<const OneDnnMatMul::Prepared>> OneDnnMatMul::make(const MatMulDims& d) const {
-  const ProductSums sums = planSums(desc_, d);
+  const int64_t length = partLength(desc_, d);
   auto prepared = std::make_shared<Prepared>();
-  prepared->length = sums.length;
-  for (int64_t begin = 0; begin < d.k; begin += sums.length) {
-    const bool last = begin + sums.length >= d.k, likeBefore = begin > sums.length && !last;
+  prepared->length = length;
+  for (int64_t begin = 0; begin < d.k; begin += length) {
+    const bool last = begin + length >= d.k, likeBefore = begin > length && !last;
     if (!likeBefore) {
-      TK_TRY(auto part, makePart(d, std::min(sums.length, d.k - begin), begin == 0, last, sums.repack));
-      prepared->scratchBytes = std::max(prepared->scratchBytes, part->scratchBytes);
+      TK_TRY(auto part, makePart(d, std::min(length, d.k - begin), begin == 0, last));
+      prepared->scratchBytes = std::max(prepared->scratchBytes, part->primitive->scratchBytes());
       prepared->parts.push_back(std::move(part));
     } else {
       prepared->parts.push_back(prepared->parts.back());
@@ -211,18 +200,13 @@ Result<> OneDnnMatMul::prepare(const MatMulDims& dims) const {
   if (dims.batch < 0 || dims.m < 0 || dims.n < 0 || dims.k < 0) return badDims(dims);
   if (dims.batch == 0 || dims.m == 0 || dims.n == 0 || dims.k == 0) return Unit{};
   TK_TRY(const auto prepared, find(collapse(dims)));
-  for (const auto& part : prepared->parts) {
-    if (part->repack) TK_RETURN_IF_ERROR(part->repack->build());
-    TK_RETURN_IF_ERROR(part->primitive->build());
-  }
+  for (const auto& part : prepared->parts) TK_RETURN_IF_ERROR(part->primitive->build());
   return Unit{};
 }
 
 Result<std::string> OneDnnMatMul::implementation(const MatMulDims& dims) const {
   TK_TRY(const auto prepared, find(collapse(dims)));
-  const Part& part = *prepared->parts.front();
-  std::string name = part.primitive->implementation();
-  if (part.repack) name += " +reorder";
+  std::string name = prepared->parts.front()->primitive->implementation();
   if (prepared->parts.size() > 1) name += fmt::format(" in {} parts", prepared->parts.size());
   return name;
 }
@@ -235,10 +219,6 @@ Result<> OneDnnMatMul::runPart(const Part& part, std::span<void* const> buffers,
   if (part.packed) {
     TK_TRY(addresses[1],
            weights_.get(lib_, buffers[1], part.plainB.get(), part.primitive->argumentDesc(dnnl_query_weights_md)));
-  } else if (part.repack) {
-    addresses[1] = scratch + part.repackedOffset;
-    void* const pair[] = {buffers[1], addresses[1]};
-    TK_RETURN_IF_ERROR(part.repack->run(pair, scratch));
   }
   return part.primitive->run(addresses, scratch);
 }

@@ -17,15 +17,15 @@ class OneDnnMatMul final : public MatMulCall {
   Result<> run(const MatMulDims& dims, std::span<void* const> buffers) const override;
   /// The implementation chosen for these extents, for tests and reports.
   Result<std::string> implementation(const MatMulDims& dims) const override;
+  /// One b for the whole batch: the batch is more rows.
+  MatMulDims collapse(MatMulDims dims) const;
 
  private:
   /// The product over `length` of the k, or over all of it.
   struct Part {
     std::unique_ptr<Primitive> primitive;
-    std::unique_ptr<Primitive> repack;  // of b, into the layout that the primitive chose
     MemoryDesc plainB{nullptr, nullptr};
     bool packed = false;  // b, once and for all
-    int64_t scratchBytes = 0, repackedOffset = 0;
   };
   struct Prepared {
     int64_t length = 0;                              // of a part
@@ -37,11 +37,9 @@ class OneDnnMatMul final : public MatMulCall {
     MemoryDesc desc;
   };
 
-  MatMulDims collapse(MatMulDims dims) const;
   Result<std::shared_ptr<const Prepared>> find(const MatMulDims& dims) const;
   Result<std::shared_ptr<const Prepared>> make(const MatMulDims& dims) const;
-  Result<std::shared_ptr<const Part>> makePart(const MatMulDims& dims, int64_t k, bool first, bool last,
-                                               bool repack) const;
+  Result<std::shared_ptr<const Part>> makePart(const MatMulDims& dims, int64_t k, bool first, bool last) const;
   Result<MemoryDesc> weightsDesc(const MatMulDims& dims, std::span<const int64_t> shape,
                                  std::span<const int64_t> strides) const;
   Result<> runPart(const Part& part, std::span<void* const> addresses, std::byte* scratch) const;

@@ -188,6 +188,26 @@ Result<> Primitive::run(std::span<void* const> addresses, std::byte* scratch) co
   return Unit{};
 }
 
+Result<std::unique_ptr<Primitive>> makeBinary(const std::shared_ptr<const OneDnn>& lib, const PostOp& first,
+                                              std::span<const PostOp> rest, const_dnnl_memory_desc_t x,
+                                              std::span<const MemoryDesc> operands) {
+  TK_TRY(const auto attributes, makeAttributes(*lib, rest, operands.subspan(1)));
+  dnnl_primitive_desc_t desc = nullptr;
+  TK_DNN(lib->api->dnnl_binary_primitive_desc_create(&desc, lib->engine.get(), binary(first.kind), x,
+                                                     operands.front().get(), x, attributes.get()),
+         "binary");
+  auto primitive =
+      std::make_unique<Primitive>(lib, Owned<dnnl_primitive_desc>(desc, lib->api->dnnl_primitive_desc_destroy));
+  primitive->addArgument(DNNL_ARG_SRC_0, x);
+  primitive->addArgument(DNNL_ARG_SRC_1, operands.front().get());
+  for (size_t i = 0; i < rest.size(); ++i)
+    if (hasOperand(rest[i].kind))
+      primitive->addArgument(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
+                             operands[i + 1].get());
+  primitive->addArgument(DNNL_ARG_DST, x);
+  return primitive;
+}
+
 Result<std::unique_ptr<Primitive>> makeReorder(const std::shared_ptr<const OneDnn>& lib, const_dnnl_memory_desc_t from,
                                                const_dnnl_memory_desc_t to) {
   TK_TRY(const Owned<dnnl_primitive_attr> attr, makeAttributes(*lib, {}, {}));

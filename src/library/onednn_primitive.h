@@ -69,6 +69,11 @@ class Primitive {
   mutable std::vector<std::unique_ptr<Arguments>> idle_;
 };
 
+/// `first` of x and its operand, then the post-ops `rest`, x being overwritten. Arguments: x, the operands in order, x.
+Result<std::unique_ptr<Primitive>> makeBinary(const std::shared_ptr<const OneDnn>& lib, const PostOp& first,
+                                              std::span<const PostOp> rest, const_dnnl_memory_desc_t x,
+                                              std::span<const MemoryDesc> operands);
+
 /// Copies between two layouts.
 Result<std::unique_ptr<Primitive>> makeReorder(const std::shared_ptr<const OneDnn>& lib, const_dnnl_memory_desc_t from,
                                                const_dnnl_memory_desc_t to);

@@ -4,19 +4,13 @@
 
 namespace tokamak::library {
 
-/// How a product in f32 adds up the k terms of one result.
-///
-/// oneDNN adds 400 to 1000 of them one after another; the code that PyTorch runs begins a new sum earlier, and its
-/// rounding errors are up to twice as small. So k is cut into parts of `length`, each a product of its own that adds to
-/// the result: small products as eager does, which costs up to a quarter of them, large ones where k is long and it
-/// costs next to nothing. A part of a b that lies as [n, k] and is no constant has long strides, which the library
-/// reads slowly: it is copied into the library's own layout first (`repack`), and if the product is large, only for
-/// many rows.
-struct ProductSums {
-  int64_t length = 0;
-  bool repack = false;
-};
+/// How many of the k terms of one result of a product in f32 are added one after another: as many as the code does that
+/// PyTorch runs (MKL), 192, or 384 on Intel's processors, or half of k where that is less. Longer sums have larger
+/// rounding errors: oneDNN's, of 400 to 1000 terms, up to twice as large.
+int64_t sumLength(int64_t k);
 
-ProductSums planSums(const MatMulDesc& desc, const MatMulDims& dims);
+/// The terms of one of the parts in which oneDNN's matmul is called, each adding to the result; k where it is called
+/// once: parts of a b that lies as [n, k] and is not packed have long strides, which it reads slowly.
+int64_t partLength(const MatMulDesc& desc, const MatMulDims& dims);
 
 }  // namespace tokamak::library

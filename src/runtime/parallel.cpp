@@ -114,6 +114,7 @@ void watchForks() {
 
 ParallelHost::ParallelHost(int threads) : threads_(std::max(0, threads)) {
   parallelFor = &ParallelHost::run;
+  countThreads = [](const KernelHost* host) { return static_cast<const ParallelHost*>(host)->threads(); };
   watchForks();
 }
 

@@ -15,6 +15,8 @@ struct KernelHost {
   /// returns when all are done. Which thread takes which piece never changes a result.
   void (*parallelFor)(const KernelHost* host, int64_t count, int64_t grain, int64_t scratchBytes, ParallelBody body,
                       void* environment);
+  /// The most threads that would take part now; null where that is one.
+  int (*countThreads)(const KernelHost* host) = nullptr;
 };
 
 /// A compiled kernel: addresses of its global buffers and values of its symbols, both in declaration order.

@@ -17,6 +17,7 @@ MODELS = [
             ),
             "small": dict(
                 d_model=128, encoder_layers=3, encoder_attention_heads=4, encoder_ffn_dim=512, decoder_layers=1,
+                decoder_attention_heads=4,
                 max_source_positions=300, vocab_size=100, pad_token_id=0, bos_token_id=1, eos_token_id=2,
                 decoder_start_token_id=1,
             ),

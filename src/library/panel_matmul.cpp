@@ -1,0 +1,142 @@
+#ifdef TOKAMAK_HAS_ONEDNN
+#include "library/panel_matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "library/post_op.h"
+#include "library/product_sums.h"
+
+namespace tokamak::library {
+
+namespace {
+
+constexpr float kOne = 1;
+
+/// Runs a loop on the caller's thread.
+struct CallerHost : KernelHost {
+  CallerHost() : KernelHost{&CallerHost::run} {}
+  static void run(const KernelHost*, int64_t count, int64_t, int64_t scratchBytes, ParallelBody body,
+                  void* environment) {
+    const ScratchLease scratch(threadScratchSource(), scratchBytes);
+    body(environment, 0, count, scratch.data());
+  }
+};
+
+std::vector<int64_t> operandShape(const MatMulDims& d, Broadcast broadcast) {
+  const bool rows = broadcast == Broadcast::none || broadcast == Broadcast::column;
+  const bool columns = broadcast == Broadcast::none || broadcast == Broadcast::row;
+  return {rows ? d.m : 1, columns ? d.n : 1};
+}
+
+}  // namespace
+
+PanelMatMul::PanelMatMul(std::shared_ptr<const OneDnn> lib, MatMulDesc desc)
+    : lib_(lib), whole_(std::move(lib), std::move(desc)), prepared_(lib_->options.cachedPrimitives) {
+  std::span<const PostOp> rest = this->desc().postOps;
+  added_ = !rest.empty() && rest.front() == PostOp{.kind = PostOpKind::add};
+  if (added_) rest = rest.subspan(1);
+  relu_ = !rest.empty() && rest.front().kind == PostOpKind::relu;
+  if (relu_) rest = rest.subspan(1);
+  postOps_ = keepNan({rest.begin(), rest.end()}, this->desc().mayLoseNan);
+  timesOne_ = !postOps_.empty() && !hasOperand(postOps_.front().kind);
+  if (timesOne_) postOps_.insert(postOps_.begin(), PostOp{.kind = PostOpKind::mul, .broadcast = Broadcast::scalar});
+}
+
+bool PanelMatMul::accepts(const MatMulDesc& desc) {
+  const auto isSum = [](const PostOp& op) { return op.kind == PostOpKind::sum; };
+  return hasPanelProduct() && desc.a == DType::f32 && desc.b == DType::f32 && desc.c == DType::f32 &&
+         (!desc.bias || desc.biasType == DType::f32) && std::ranges::none_of(desc.postOps, isSum);
+}
+
+Result<std::shared_ptr<const PanelMatMul::Prepared>> PanelMatMul::make(const MatMulDims& d) const {
+  auto prepared = std::make_shared<Prepared>();
+  prepared->byPanels = d.batch == 1 && d.m > 0 && d.n > 0 && d.k > 0;
+  if (!prepared->byPanels || postOps_.empty()) return std::shared_ptr<const Prepared>(std::move(prepared));
+  const int64_t shape[] = {d.m, d.n};
+  TK_TRY(const MemoryDesc result, makeMemoryDesc(*lib_, shape, DType::f32, denseStrides(shape)));
+  std::vector<MemoryDesc> operands;
+  for (const PostOp& op : postOps_) {
+    const auto operand = operandShape(d, op.broadcast);
+    TK_TRY(operands.emplace_back(nullptr, nullptr), makeMemoryDesc(*lib_, operand, op.dtype, denseStrides(operand)));
+  }
+  TK_TRY(prepared->postOps, makeBinary(lib_, postOps_.front(), std::span(postOps_).subspan(1), result.get(), operands));
+  if (prepared->postOps->isReference()) prepared->byPanels = false;
+  return std::shared_ptr<const Prepared>(std::move(prepared));
+}
+
+Result<std::shared_ptr<const PanelMatMul::Prepared>> PanelMatMul::find(const MatMulDims& dims) const {
+  if (auto found = prepared_.find(dims)) return found;
+  TK_TRY(auto made, make(dims));
+  prepared_.insert(dims, made);
+  return made;
+}
+
+Result<> PanelMatMul::prepare(const MatMulDims& dims) const {
+  const MatMulDims d = whole_.collapse(dims);
+  TK_TRY(const auto prepared, find(d));
+  if (!prepared->byPanels) return whole_.prepare(dims);
+  return prepared->postOps ? prepared->postOps->build() : Unit{};
+}
+
+Result<std::string> PanelMatMul::implementation(const MatMulDims& dims) const {
+  const MatMulDims d = whole_.collapse(dims);
+  TK_TRY(const auto prepared, find(d));
+  if (!prepared->byPanels) return whole_.implementation(dims);
+  const int64_t length = sumLength(d.k);
+  std::string name = "panels";
+  if (length < d.k) name += fmt::format(" in {} parts", (d.k + length - 1) / length);
+  return prepared->postOps ? name + ", " + prepared->postOps->implementation() : name;
+}
+
+Result<const float*> PanelMatMul::packed(const PanelProduct& product) const {
+  std::lock_guard lock(packedMutex_);
+  for (const Packed& p : packed_)
+    if (p.weights == product.b && p.n == product.n && p.k == product.k)
+      return reinterpret_cast<const float*>(p.memory.data());
+  Packed made{product.b, product.n, product.k, PackedMemory(packedBytes(product.n, product.k))};
+  if (!made.memory.data()) return oneDnnError("packed weights", dnnl_out_of_memory);
+  packB(product, reinterpret_cast<float*>(made.memory.data()));
+  return reinterpret_cast<const float*>(packed_.emplace_back(std::move(made)).memory.data());
+}
+
+Result<> PanelMatMul::runPostOps(const Primitive& primitive, std::span<void* const> operands, void* result) const {
+  std::vector<void*> addresses = {result};
+  if (timesOne_) addresses.push_back(const_cast<float*>(&kOne));
+  addresses.insert(addresses.end(), operands.begin(), operands.end());
+  addresses.push_back(result);
+  const ScratchLease scratch(lib_->scratch(), primitive.scratchBytes());
+  if (primitive.scratchBytes() > 0 && !scratch.data()) return oneDnnError("scratch of post-ops", dnnl_out_of_memory);
+  return primitive.run(addresses, scratch.data());
+}
+
+Result<> PanelMatMul::run(const MatMulDims& dims, std::span<void* const> buffers) const {
+  const MatMulDims d = whole_.collapse(dims);
+  TK_TRY(const auto prepared, find(d));
+  if (!prepared->byPanels) return whole_.run(dims, buffers);
+  std::span<void* const> operands = buffers.subspan(desc().bias ? 3 : 2);
+  PanelProduct product{.m = d.m,
+                       .n = d.n,
+                       .k = d.k,
+                       .a = static_cast<const float*>(buffers[0]),
+                       .b = static_cast<const float*>(buffers[1]),
+                       .bias = desc().bias ? static_cast<const float*>(buffers[2]) : nullptr,
+                       .added = added_ ? static_cast<const float*>(operands.front()) : nullptr,
+                       .least = relu_ ? 0 : -INFINITY,
+                       .c = static_cast<float*>(buffers.back()),
+                       .strideA = desc().transposeA ? d.m : d.k,
+                       .strideB = desc().transposeB ? d.k : d.n,
+                       .transposeA = desc().transposeA,
+                       .transposeB = desc().transposeB,
+                       .length = sumLength(d.k)};
+  if (desc().constantB) { TK_TRY(product.packedB, packed(product)); }
+  static const CallerHost caller;
+  runPanelProduct(product, lib_->options.host ? *lib_->options.host : caller);
+  if (!prepared->postOps) return Unit{};
+  operands = operands.subspan(added_ ? 1 : 0);
+  return runPostOps(*prepared->postOps, operands.first(operands.size() - 1), buffers.back());
+}
+
+}  // namespace tokamak::library
+#endif

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "library/onednn_matmul.h"
+#include "library/panel_product.h"
+
+namespace tokamak::library {
+
+/// Products in f32 by our own code (library/panel_product.h), which begins new sums as often as eager does and is as
+/// fast as oneDNN's, faster for small ones. What else than a sum and a relu comes after it is one pass of oneDNN's over
+/// the result. Batches, empty products
+/// and post-ops for which oneDNN has only slow code go to its matmul.
+class PanelMatMul final : public MatMulCall {
+ public:
+  PanelMatMul(std::shared_ptr<const OneDnn> lib, MatMulDesc desc);
+
+  static bool accepts(const MatMulDesc& desc);
+
+  const MatMulDesc& desc() const override { return whole_.desc(); }
+  Result<> prepare(const MatMulDims& dims) const override;
+  Result<> run(const MatMulDims& dims, std::span<void* const> buffers) const override;
+  Result<std::string> implementation(const MatMulDims& dims) const override;
+
+ private:
+  struct Prepared {
+    bool byPanels = true;
+    std::unique_ptr<Primitive> postOps;  // none where there are none
+  };
+  /// A constant b in panels.
+  struct Packed {
+    const void* weights;
+    int64_t n, k;
+    PackedMemory memory;
+  };
+
+  Result<std::shared_ptr<const Prepared>> find(const MatMulDims& dims) const;
+  Result<std::shared_ptr<const Prepared>> make(const MatMulDims& dims) const;
+  Result<const float*> packed(const PanelProduct& product) const;
+  Result<> runPostOps(const Primitive& primitive, std::span<void* const> operands, void* result) const;
+
+  std::shared_ptr<const OneDnn> lib_;
+  OneDnnMatMul whole_;
+  bool added_ = false, relu_ = false;  // the first post-ops, done with the product
+  std::vector<PostOp> postOps_;        // the others as oneDNN gets them, the first of them one with an operand
+  bool timesOne_ = false;              // the first is there for that
+  Recent<MatMulDims, Prepared> prepared_;
+  mutable std::mutex packedMutex_;
+  mutable std::vector<Packed> packed_;
+};
+
+}  // namespace tokamak::library

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "support/kernel_abi.h"
+
+namespace tokamak::library {
+
+/// c[m, n] = max(least, a[m, k] * b[k, n] + bias[n] + added[m, n]) in f32, c and added dense row-major. A transposed
+/// operand is stored as [k, m] or [n, k]; strides are from one stored row to the next.
+struct PanelProduct {
+  int64_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  const float* b = nullptr;
+  const float* packedB = nullptr;  // what packB made of b, which is then not read
+  const float* bias = nullptr;     // [n], or none
+  const float* added = nullptr;    // or none
+  float least = -INFINITY;         // NaN stays
+  float* c = nullptr;
+  int64_t strideA = 0, strideB = 0;
+  bool transposeA = false, transposeB = false;
+  int64_t length = 0;  // terms that are added one after another before they are added to the result
+};
+
+/// Whether this processor has what the code below needs: AVX-512.
+bool hasPanelProduct();
+
+/// The product, by panels of both operands that are copied so that a tile of the result, held in registers, reads them
+/// in order. The next panel of b is fetched while this one is multiplied, so that a b which nothing has read yet costs
+/// little more than the arithmetic. Results depend on `length` alone, not on threads.
+///
+/// Requires both: hasPanelProduct().
+void runPanelProduct(const PanelProduct& product, const KernelHost& host);
+
+/// All panels of b, once and for all, for products with the same b, n, k and length.
+int64_t packedBytes(int64_t n, int64_t k);
+void packB(const PanelProduct& product, float* to);
+
+}  // namespace tokamak::library

@@ -1,0 +1,109 @@
+#include "library/panel_product.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "library/naive_test.h"
+#include "library/product_sums.h"
+#include "library/scratch.h"
+
+namespace tokamak::library {
+namespace {
+
+/// Says that there are `threads`, and runs their shares one after another.
+struct PretendedThreads : KernelHost {
+  int threads;
+  explicit PretendedThreads(int count) : KernelHost{&PretendedThreads::run}, threads(count) {
+    countThreads = [](const KernelHost* host) { return static_cast<const PretendedThreads*>(host)->threads; };
+  }
+  static void run(const KernelHost*, int64_t count, int64_t, int64_t scratchBytes, ParallelBody body,
+                  void* environment) {
+    std::vector<std::byte> memory(scratchBytes + 64);
+    auto* scratch = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+    for (int64_t i = 0; i < count; ++i) body(environment, i, i + 1, scratch);
+  }
+};
+
+std::vector<float> randoms(int64_t count, Random& random) {
+  std::vector<float> out(count);
+  for (float& x : out) x = random.next();
+  return out;
+}
+
+/// One element after another, in parts of `length` that are added to the bias.
+std::vector<float> inOrder(const PanelProduct& x) {
+  std::vector<float> out(x.m * x.n);
+  for (int64_t i = 0; i < x.m; ++i)
+    for (int64_t j = 0; j < x.n; ++j) {
+      float result = x.bias ? x.bias[j] : 0;
+      for (int64_t begin = 0; begin < x.k; begin += x.length) {
+        float sum = 0;
+        for (int64_t p = begin; p < std::min(x.k, begin + x.length); ++p)
+          sum = std::fmaf(x.transposeA ? x.a[p * x.strideA + i] : x.a[i * x.strideA + p],
+                          x.transposeB ? x.b[j * x.strideB + p] : x.b[p * x.strideB + j], sum);
+        result = begin > 0 || x.bias ? result + sum : sum;
+      }
+      if (x.added) result += x.added[i * x.n + j];
+      out[i * x.n + j] = result < x.least ? x.least : result;
+    }
+  return out;
+}
+
+TEST(PanelProduct, EqualsSumsInOrderBitByBit) {
+  if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
+  Random random;
+  const int64_t shapes[][3] = {{1, 1, 1},   {7, 15, 3},    {8, 16, 16},   {9, 47, 17},
+                               {17, 48, 5}, {23, 49, 200}, {40, 100, 33}, {530, 53, 31}};
+  for (const auto& [m, n, k] : shapes)
+    for (int flags = 0; flags < 16; ++flags)
+      for (const int threads : {1, 2, 5}) {
+        PanelProduct x{.m = m, .n = n, .k = k, .transposeA = (flags & 1) != 0, .transposeB = (flags & 2) != 0};
+        x.strideA = (x.transposeA ? m : k) + 3, x.strideB = (x.transposeB ? k : n) + 1;
+        x.length = std::max<int64_t>(1, k / 3);
+        const auto a = randoms(x.strideA * (x.transposeA ? k : m), random);
+        const auto b = randoms(x.strideB * (x.transposeB ? n : k), random);
+        const auto bias = randoms(n, random);
+        std::vector<float> c(m * n + 1, 42);
+        x.a = a.data(), x.b = b.data(), x.c = c.data();
+        const auto added = randoms(m * n, random);
+        if (flags & 4) x.bias = bias.data(), x.least = 0;
+        if (threads == 2) x.added = added.data();
+        const auto expected = inOrder(x);
+        const PackedMemory packed(packedBytes(n, k));
+        if (flags & 8) {
+          packB(x, reinterpret_cast<float*>(packed.data()));
+          x.packedB = reinterpret_cast<const float*>(packed.data()), x.b = nullptr;
+        }
+        runPanelProduct(x, PretendedThreads(threads));
+        EXPECT_EQ(c.back(), 42);
+        c.pop_back();
+        ASSERT_EQ(c, expected) << m << "x" << n << "x" << k << " flags " << flags << " threads " << threads;
+      }
+}
+
+/// So many that several threads share it, down and across.
+TEST(PanelProduct, IsTheSameOnAnyNumberOfThreads) {
+  if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
+  Random random;
+  for (const auto& [m, n] : {std::pair<int64_t, int64_t>{600, 70}, {70, 600}, {250, 260}}) {
+    const int64_t k = 300;
+    const auto a = randoms(m * k, random), b = randoms(k * n, random);
+    std::vector<float> first(m * n);
+    PanelProduct x{.m = m, .n = n, .k = k, .a = a.data(), .b = b.data(), .c = first.data(), .strideA = k, .strideB = n};
+    x.length = sumLength(k);
+    EXPECT_LT(x.length, k);
+    runPanelProduct(x, PretendedThreads(1));
+    ASSERT_EQ(first, inOrder(x));
+    for (const int threads : {2, 3, 4, 7, 16}) {
+      std::vector<float> c(m * n);
+      x.c = c.data();
+      runPanelProduct(x, PretendedThreads(threads));
+      ASSERT_EQ(c, first) << threads << " threads";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tokamak::library
