@@ -116,9 +116,9 @@ def compile_once(
 ) -> CompiledGraph:
     round_each = options.round_each(kind, device_of(module))
     banned = rounded_inside(module) if round_each else {}
-    own_products = device_of(module).type == "cuda" and not engine(options.cache).why_no_products()
+    has_products = device_of(module).type == "cuda" and not engine(options.cache).why_no_products()
     while True:
-        importer = Importer(module, kind, frozen, banned, round_each, own_products)
+        importer = Importer(module, kind, frozen, banned, round_each, has_products)
         importer.run()
         for problem in importer.problems:
             complain(options, problem)

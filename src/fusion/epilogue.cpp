@@ -102,6 +102,7 @@ class Matcher {
       if (pattern.outputs().empty()) continue;
       for (ValueId root : forward(at, pattern.size())) {
         matched_.assign(1, at);
+        if (!(graph_.type(root) == pattern.type(pattern.outputs()[0]))) continue;
         if (!same(pattern, pattern.outputs()[0], root, at) || !isClosed(at, root)) continue;
         step.kind = EpilogueStep::Kind::activation;
         step.activation = activation;
@@ -122,18 +123,35 @@ class Matcher {
     return out;
   }
 
+  /// Casts that the program did not write round nothing, so that they may be anywhere.
+  static ValueId withoutCasts(const Graph& graph, ValueId v, std::vector<ValueId>* passed = nullptr) {
+    while (auto* cast = opAs<Cast>(graph, v)) {
+      if (!cast->synthetic) break;
+      if (passed) passed->push_back(v);
+      v = graph.node(v).operands[0];
+    }
+    return v;
+  }
+
+  static bool sameType(const TensorType& a, const TensorType& b) {
+    const auto wide = [](DType t) { return isHalf(t) ? DType::f32 : t; };
+    return a.shape == b.shape && wide(a.dtype) == wide(b.dtype);
+  }
+
   bool same(const Graph& pattern, ValueId p, ValueId g, ValueId at) {
+    const auto keep = matched_;
+    p = withoutCasts(pattern, p), g = withoutCasts(graph_, g, &matched_);
     const Node &want = pattern.node(p), &have = graph_.node(g);
     if (std::holds_alternative<Input>(want.op)) return g == at;
-    if (!(want.op == have.op) || !(want.type == have.type) || want.operands.size() != have.operands.size())
+    if (!(want.op == have.op) || !sameType(want.type, have.type) || want.operands.size() != have.operands.size())
       return false;
-    const auto keep = matched_;
+    const auto reached = matched_;
     bool equal = true;
     for (size_t i = 0; i < want.operands.size() && equal; ++i)
       equal = same(pattern, want.operands[i], have.operands[i], at);
     auto* binary = std::get_if<Binary>(&want.op);
     if (!equal && binary && (binary->kind == BinaryKind::add || binary->kind == BinaryKind::mul)) {
-      matched_ = keep;
+      matched_ = reached;
       equal = same(pattern, want.operands[0], have.operands[1], at) &&
               same(pattern, want.operands[1], have.operands[0], at);
     }

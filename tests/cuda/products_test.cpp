@@ -96,6 +96,39 @@ TEST_F(CudaProducts, WhatItHasNotIsAKernelOfItsOwn) {
   }
 }
 
+/// As PyTorch programs in halves write it: every op is rounded by nobody.
+TEST_F(CudaProducts, GeluByItsFormulaInHalves) {
+  const std::string text = R"(graph @g(%a: bf16[M, 8], %w: bf16[6, 8], %bias: bf16[6]) {
+    %0 = matmul %a, %w, %bias {transpose_b = true} : bf16[M, 6]
+    %1 = cast %0 {synthetic = true} : f32[M, 6]
+    %2 = full {value = 0.5} : f32[M, 6]
+    %3 = mul %1, %2 : f32[M, 6]
+    %4 = cast %3 {synthetic = true} : bf16[M, 6]
+    %5 = mul %1, %1 : f32[M, 6]
+    %6 = mul %5, %1 : f32[M, 6]
+    %7 = full {value = 0.044715} : f32[M, 6]
+    %8 = mul %6, %7 : f32[M, 6]
+    %9 = cast %8 {synthetic = true} : bf16[M, 6]
+    %10 = add %0, %9 : bf16[M, 6]
+    %11 = cast %10 {synthetic = true} : f32[M, 6]
+    %12 = full {value = 0.7978845608028654} : f32[M, 6]
+    %13 = mul %11, %12 : f32[M, 6]
+    %14 = cast %13 {synthetic = true} : bf16[M, 6]
+    %15 = tanh %14 : bf16[M, 6]
+    %16 = cast %15 {synthetic = true} : f32[M, 6]
+    %17 = full {value = 1.0} : f32[M, 6]
+    %18 = add %16, %17 : f32[M, 6]
+    %19 = cast %18 {synthetic = true} : bf16[M, 6]
+    %20 = mul %4, %19 : bf16[M, 6]
+    return %20
+  })";
+  EXPECT_EQ(schedulesOf(text), kLibrary);
+  std::string rounded = text;  // where the program asks for it
+  const std::string cast = "%15 = tanh %14 : bf16[M, 6]\n    %16 = cast %15 {synthetic = true} : f32[M, 6]";
+  rounded.replace(rounded.find(cast), cast.size(), "%15 = tanh %14 : bf16[M, 6]\n    %16 = cast %15 : f32[M, 6]");
+  EXPECT_TRUE(schedulesOf(rounded).starts_with(std::string(kLibrary) + "pointwise"));
+}
+
 /// The fake library wants 768 bytes for sums of more than four terms, where it may have them.
 TEST_F(CudaProducts, ScratchIsWhatTheAlgorithmWants) {
   const auto scratch = [&](const std::string& rows, int depth, const DimBindings& hints) -> int64_t {

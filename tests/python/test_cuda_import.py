@@ -214,13 +214,13 @@ def test_results_that_are_equal_do_not_share_memory():
     torch.testing.assert_close(b, module_inputs[0].relu())
 
 
-def halves(function, *shapes, own_products=True, name="inference"):
+def halves(function, *shapes, has_products=True, name="inference"):
     """With a library for products at hand."""
     registry.table()
     with FakeTensorMode():
         inputs = [torch.empty(shape, device="cuda", dtype=torch.bfloat16) for shape in shapes]
         module = make_fx(lambda *xs: (function(*xs),), tracing_mode="fake")(*inputs)
-    importer = Importer(module, name, own_products=own_products)
+    importer = Importer(module, name, has_products=has_products)
     importer.run()
     return importer
 
@@ -254,7 +254,7 @@ def test_large_products_and_those_that_the_library_would_need_copies_for_are_ate
     scaled = halves(lambda b, x, w: torch.addmm(b, x, w, alpha=2), (32,), (16, 8), (8, 32))
     empty = halves(lambda x, w: x @ w, (0, 8), (8, 32))
     large = halves(lambda x, w: x @ w, (4096, 8), (8, 4096))
-    without = halves(lambda x, w: x @ w, (16, 8), (8, 32), own_products=False)
+    without = halves(lambda x, w: x @ w, (16, 8), (8, 32), has_products=False)
     for importer in (strided, batches, column, scaled, empty, large, without):
         assert [r.reason for r in importer.refusals] == ["cuBLAS serves it, through ATen"]
 
@@ -268,3 +268,42 @@ def test_only_results_that_somebody_takes_are_taken_apart():
     importer = imported(lambda x: torch.ops.aten.max_pool2d_with_indices(x, [2, 2])[0] * 2, (1, 2, 4, 4))
     calls = [step for steps in importer.after.values() for step in steps]
     assert sum(step[1] is operator.getitem for step in calls) <= 1
+
+
+def test_an_activation_that_the_library_has_is_stored_in_place_of_the_product():
+    def both(x, w, b, v):
+        return F.linear(F.linear(x, w, b).relu(), v)
+
+    importer = halves(both, (4, 16, 8), (32, 8), (32,), (8, 32))
+    assert list(importer.segments)[:2] == [0, 1] and len(importer.writes[0]) == 1
+    first, second = (importer.segments[i].graph.text() for i in range(2))
+    assert "matmul" in first and " = relu" in first
+    assert second.count("matmul") == 1 and " = relu" not in second
+    tanh = halves(lambda x, w: F.gelu(x @ w, approximate="tanh") * 2, (16, 8), (8, 32))
+    assert "gelu" in tanh.segments[0].graph.text() and "mul" in tanh.segments[1].graph.text()
+
+
+def test_a_product_that_others_read_too_is_stored_before_its_activation():
+    importer = halves(lambda x, w: (lambda y: y.relu() + y)(x @ w), (16, 8), (8, 32))
+    assert "relu" not in importer.segments[0].graph.text() and "relu" in importer.segments[1].graph.text()
+    exact = halves(lambda x, w: F.gelu(x @ w), (16, 8), (8, 32))
+    assert "gelu" not in exact.segments[0].graph.text()
+
+
+def test_a_view_of_an_activation_behind_a_product_is_no_copy():
+    importer = halves(lambda x, w: (x @ w).relu().view(4, 4, 32).transpose(1, 2), (16, 8), (8, 32))
+    step = importer.before[1][0]
+    assert step[1] is reinterpret and step[2][1:] == ((4, 32, 4), (128, 1, 32), 0)
+
+
+def test_a_gelu_by_its_formula_is_stored_in_place_of_the_product():
+    def gelu(x):
+        return 0.5 * x * (1.0 + torch.tanh(0.7978845608028654 * (x + 0.044715 * torch.pow(x, 3.0))))
+
+    importer = halves(lambda x, w, v: gelu(x @ w) @ v, (16, 8), (8, 32), (32, 8))
+    assert "tanh" in importer.segments[0].graph.text() and len(importer.writes[0]) == 1
+    assert "tanh" not in importer.segments[1].graph.text()
+    fused_elsewhere = halves(lambda x, w: gelu(x @ w).sum(1), (16, 8), (8, 32))
+    assert "tanh" not in fused_elsewhere.segments[0].graph.text()
+    read_twice = halves(lambda x, w, v: gelu(x @ w) @ v + (x @ w) @ v, (16, 8), (8, 32), (32, 8))
+    assert read_twice.segments

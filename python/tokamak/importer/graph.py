@@ -33,7 +33,7 @@ from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .entries import Entry, Refusal
 from .known import known_values
 from .levels import bytes_of, late_levels
-from .products import is_own, product
+from .products import ended, own_products
 from .segment import HALVES, Segment, Value
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
 from .views import PRODUCTS, VIEWS, direct_view, make_result_views, reinterpret, seen_results
@@ -47,7 +47,7 @@ CONSTANT_BYTES = 4096  # tensors held by the graph up to this size become consta
 
 class Importer:
     """Reads one graph. `frozen` are arguments to take as constants, `banned` nodes that ATen must run, and why;
-    `own_products`: the engine has a library for products on the graph's device."""
+    `has_products`: the engine has a library for products on the graph's device."""
 
     def __init__(
         self,
@@ -56,11 +56,12 @@ class Importer:
         frozen: dict[int, torch.Tensor] | None = None,
         banned: dict[Node, str] | None = None,
         round_each: bool = False,
-        own_products: bool = False,
+        has_products: bool = False,
     ):
-        self.module, self.name, self.round_each, self.own_products = module, name, round_each, own_products
+        self.module, self.name, self.round_each = module, name, round_each
         self.device = device_of(module)
         self.frozen, self.banned = frozen or {}, banned or {}
+        self.own, self.ends = own_products(module.graph, self.banned) if has_products else (set(), set())
         self.lowered: dict[int, list[Node]] = {}
         self.problems: list[str] = []  # lowerings that broke
         self.entries: dict[Node, Entry] = {}
@@ -106,6 +107,8 @@ class Importer:
         """Whether ATen runs this node, as far as can be told before it is lowered."""
         if node.op != "call_function" or node.target is operator.getitem or node in self.known:
             return False
+        if node in self.own or node in self.ends:  # of levels, as a call does
+            return node in self.ends
         fake = node.meta.get("val")
         if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
             return False
@@ -113,7 +116,7 @@ class Importer:
 
     def refused(self, node: Node) -> str | None:
         """Why ATen runs this node whatever its operands are."""
-        if self.device.type == "cuda" and node.target in VENDORS:
+        if self.device.type == "cuda" and node.target in VENDORS and node not in self.own:
             return f"{VENDORS[node.target]} serves it, through ATen"
         if (lowering := registry.find(node.target)) is None:
             return "there is no lowering for it"
@@ -179,8 +182,8 @@ class Importer:
         if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)) and self.computable(fake):
             return Entry(fake, node=node)
         try:
-            if self.own_products and is_own(self, node):
-                return product(self, node, fake)
+            if node in self.ends:
+                return ended(self, node, fake)
             return self.lower(node, fake)
         except Unsupported as why:
             return self.call(node, fake, str(why))

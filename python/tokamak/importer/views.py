@@ -57,7 +57,7 @@ def direct_view(importer: Importer, entry: Entry) -> tuple[Entry, tuple] | None:
         root = root.base
     if root.node is None or root.slot is None or importer.name == "backward":
         return None
-    if root.node.op != "placeholder" and root.node.target not in PRODUCTS:
+    if root.node.op != "placeholder" and root.node.target not in PRODUCTS and root.node not in importer.ends:
         return None
     view, whole = entry.fake, root.fake
     place = (tuple(view.shape), tuple(view.stride()), view.storage_offset() - whole.storage_offset())
