@@ -7,6 +7,8 @@ in f32. A mask of constants that hides nothing is left out; another one is store
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule, Node
@@ -69,14 +71,21 @@ def hides_nothing(mask: Node) -> bool:
     nodes = sources(mask)
     if nodes is None or not is_small(mask.meta.get("example_value")):
         return False
-    values: dict[Node, object] = {}
-    with unset_fake_temporarily(), torch.no_grad():
-        for node in nodes:
-            args, kwargs = torch.fx.map_arg((node.args, node.kwargs), values.__getitem__)
-            self, *rest = args if node.op == "call_method" else (None, *args)
-            function = node.target if self is None else getattr(self, str(node.target))
-            values[node] = function(*rest, **kwargs)
-    return bool(values[mask].all())
+    try:
+        with unset_fake_temporarily(), torch.no_grad():
+            return bool(value_of(mask, nodes).all())
+    except Exception:  # whatever it is, it is the program's to raise, when it runs
+        return False
+
+
+def value_of(last: Node, nodes: list[Node]) -> torch.Tensor:
+    values: dict[Node, Any] = {}
+    for node in nodes:
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), values.__getitem__)
+        self, *rest = args if node.op == "call_method" else (None, *args)
+        function = node.target if self is None else getattr(self, str(node.target))
+        values[node] = function(*rest, **kwargs)
+    return values[last]
 
 
 def is_small(mask: object) -> bool:

@@ -307,3 +307,13 @@ def test_a_gelu_by_its_formula_is_stored_in_place_of_the_product():
     assert "tanh" not in fused_elsewhere.segments[0].graph.text()
     read_twice = halves(lambda x, w, v: gelu(x @ w) @ v + (x @ w) @ v, (16, 8), (8, 32), (32, 8))
     assert read_twice.segments
+
+
+def test_who_wants_sums_in_f32_gets_them_by_aten():
+    settings = torch.backends.cuda.matmul
+    settings.allow_bf16_reduced_precision_reduction = False
+    try:
+        importer = halves(lambda x, w: x @ w, (16, 8), (8, 32))
+    finally:
+        settings.allow_bf16_reduced_precision_reduction = True
+    assert [r.reason for r in importer.refusals] == ["cuBLAS serves it, through ATen"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import torch
@@ -25,3 +26,21 @@ FAST = {
     aten._batch_norm_with_update_functional.default: batch_norm_with_update,
 }  # fmt: skip
 """Most are the same functions, bound so that a call costs half as much."""
+
+
+def mutates(target: Any) -> bool:
+    return not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable
+
+
+def op_name(target: Any) -> str:
+    return target.__name__ if isinstance(target, types.FunctionType) else str(target)
+
+
+def has_effect(target: Any) -> bool:
+    """Whether calls of this op must keep their order: random numbers, collectives, assertions."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return isinstance(target, torch._ops.HigherOrderOperator)
+    return torch.Tag.nondeterministic_seeded in target.tags or target.namespace in (
+        "c10d_functional",
+        "_c10d_functional",
+    )

@@ -11,30 +11,26 @@ needs it: another segment, a call, the graph's output.
 from __future__ import annotations
 
 import functools
-import math
 import operator
-import types
 from typing import Any
 
 import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule, Node
-from torch.utils._sympy.interp import sympy_interp
-from torch.utils._sympy.printers import PythonPrinter
-from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from tokamak import _ext
 from tokamak.lowering import registry
 from tokamak.odd_products import odd_product
 
-from .calls import FAST
+from .calls import FAST, has_effect, mutates, op_name
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .entries import Entry, Refusal
 from .known import known_values
 from .levels import bytes_of, late_levels
 from .products import ended, own_products
 from .segment import HALVES, Segment, Value
+from .sizes import evaluator
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
 from .views import PRODUCTS, VIEWS, direct_view, make_result_views, reinterpret, seen_results
 
@@ -517,44 +513,3 @@ def inverse(order: list[int]) -> list[int]:
     for i, axis in enumerate(order):
         out[axis] = i
     return out
-
-
-def mutates(target: Any) -> bool:
-    return not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable
-
-
-def op_name(target: Any) -> str:
-    return target.__name__ if isinstance(target, types.FunctionType) else str(target)
-
-
-def has_effect(target: Any) -> bool:
-    """Whether calls of this op must keep their order: random numbers, collectives, assertions."""
-    if not isinstance(target, torch._ops.OpOverload):
-        return isinstance(target, torch._ops.HigherOrderOperator)
-    return torch.Tag.nondeterministic_seeded in target.tags or target.namespace in (
-        "c10d_functional",
-        "_c10d_functional",
-    )
-
-
-def evaluator(expr: sympy.Expr, symbols: list, axes: list[int], kind: type) -> Any:
-    """A function of tensors and integers that computes a symbolic number."""
-    convert = {torch.SymBool: bool, torch.SymFloat: float}.get(kind, int)
-    number = as_function(expr, symbols)
-
-    def compute(*sources):
-        return convert(number(*(x if axis == -2 else x.shape[axis] for x, axis in zip(sources, axes, strict=True))))
-
-    return compute
-
-
-def as_function(expr: sympy.Expr, symbols: list) -> Any:
-    """The expression as Python code, or interpreted where torch's printer does not know all of it."""
-    names = [f"x{i}" for i in range(len(symbols))]
-    renamed = expr.xreplace({s: sympy.Symbol(n, integer=True) for s, n in zip(symbols, names, strict=True)})
-    try:
-        function = eval(f"lambda {', '.join(names)}: {PythonPrinter().doprint(renamed)}", {"math": math})
-        function(*(7 + i for i in range(len(symbols))))
-        return function
-    except Exception:
-        return lambda *values: sympy_interp(PythonReferenceAnalysis, dict(zip(symbols, values, strict=True)), expr)

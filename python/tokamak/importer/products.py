@@ -45,6 +45,8 @@ def is_own(node: Node) -> bool:
     fakes = [n.meta.get("val") for n in (*node.all_input_nodes, node)]
     if not all(isinstance(f, torch.Tensor) and DTYPES.get(f.dtype) in HALVES for f in fakes):
         return False
+    if not may_reduce_in_halves(fakes[0].dtype):
+        return False
     if len({f.dtype for f in fakes}) > 1 or any(hint_of(size) == 0 for f in fakes for size in f.shape):
         return False
     if len(node.args) == 3:  # addmm
@@ -52,6 +54,15 @@ def is_own(node: Node) -> bool:
         if node.kwargs or bias.dim() != 1 or bias.shape[0] != node.meta["val"].shape[1]:
             return False
     return all(lies_as_matrices(n.meta["val"]) for n in node.args[-2:])
+
+
+def may_reduce_in_halves(dtype: torch.dtype) -> bool:
+    """Whether torch is content with the library's own choice of how a long sum is cut; if not, ATen sees to it."""
+    settings = torch.backends.cuda.matmul
+    half = dtype == torch.float16
+    return bool(
+        settings.allow_fp16_reduced_precision_reduction if half else settings.allow_bf16_reduced_precision_reduction
+    )
 
 
 def lies_as_matrices(fake: torch.Tensor) -> bool:
