@@ -24,9 +24,19 @@ llvm::Value* splat(Builder& b, llvm::Value* scalar, int lanes);
 llvm::Value* emitUnary(Builder& b, UnaryKind kind, DType dtype, llvm::Value* a);
 llvm::Value* emitBinary(Builder& b, BinaryKind kind, DType dtype, llvm::Value* x, llvm::Value* y);
 
-/// As graph::Cast. Without `nativeHalf` f16 is converted in integer arithmetic instead of by LLVM's half type, which
-/// calls a function per element on processors that lack the instructions.
-llvm::Value* emitConvert(Builder& b, DType from, DType to, llvm::Value* a, bool nativeHalf);
+/// Which halves the processor converts by instructions of its own; the others are converted in integer arithmetic.
+struct HalfInstructions {
+  bool f16 = false;
+  bool bf16 = false;  // AVX512-BF16
+};
+/// As graph::Cast. Rounding to bf16 may move the insertion point to a new block.
+llvm::Value* emitConvert(Builder& b, DType from, DType to, llvm::Value* a, HalfInstructions half);
+
+/// Natural, or all even lanes first and then all odd ones (see lane_order.h).
+enum class LaneOrder : uint8_t { natural, paired };
+/// bf16, in natural order always, to f32 lanes in `order`, and back.
+llvm::Value* emitWidenBfloat(Builder& b, llvm::Value* bits, LaneOrder order);
+llvm::Value* emitNarrowToBfloat(Builder& b, llvm::Value* f32, LaneOrder order, HalfInstructions half);
 
 /// All lanes combined into one: lane i with lane i + n/2, then the same over n/2 lanes. The order is part of the
 /// result.

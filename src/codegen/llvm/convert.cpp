@@ -15,23 +15,6 @@ llvm::Value* asFloat(Builder& b, llvm::Value* bits) {
   return b.CreateBitCast(bits, withLanesOf(bits->getType(), b.getFloatTy()));
 }
 
-llvm::Value* bfloatToFloat(Builder& b, llvm::Value* bits) {
-  llvm::Value* wide = b.CreateZExt(bits, withLanesOf(bits->getType(), b.getInt32Ty()));
-  return asFloat(b, b.CreateShl(wide, integer(wide, 16)));
-}
-
-/// Adding 0x7fff and the bit above carries into the upper half exactly when round-to-nearest-even does. In integers,
-/// because AVX512-BF16's vcvtneps2bf16 flushes subnormals.
-llvm::Value* floatToBfloat(Builder& b, llvm::Value* f32) {
-  llvm::Value* bits = bitsOf(b, f32);
-  llvm::Value* upper = b.CreateLShr(bits, integer(bits, 16));
-  llvm::Value* odd = b.CreateAnd(upper, integer(bits, 1));
-  llvm::Value* rounded = b.CreateLShr(b.CreateAdd(b.CreateAdd(bits, integer(bits, 0x7fff)), odd), integer(bits, 16));
-  llvm::Value* quietNaN = b.CreateOr(upper, integer(bits, 0x40));
-  llvm::Value* result = b.CreateSelect(b.CreateFCmpUNO(f32, f32), quietNaN, rounded);
-  return b.CreateTrunc(result, withLanesOf(f32->getType(), b.getInt16Ty()));
-}
-
 /// The exponent moves from bias 15 to bias 127 by a multiplication with 2^112, which is exact and normalises
 /// subnormals.
 llvm::Value* halfToFloatInIntegers(Builder& b, llvm::Value* half) {
@@ -49,7 +32,7 @@ llvm::Value* halfToFloatInIntegers(Builder& b, llvm::Value* half) {
 llvm::Value* floatToHalfInIntegers(Builder& b, llvm::Value* f32) {
   llvm::Value* all = bitsOf(b, f32);
   llvm::Value* bits = b.CreateAnd(all, integer(all, 0x7fffffff));
-  // Normal results: move the bias, round as floatToBfloat does; what is beyond the range becomes infinity.
+  // Normal results: move the bias, round as roundedWords does (bfloat.cpp); what is beyond the range becomes infinity.
   llvm::Value* odd = b.CreateAnd(b.CreateLShr(bits, integer(bits, 13)), integer(bits, 1));
   llvm::Value* biased = b.CreateAdd(b.CreateSub(bits, integer(bits, (112u << 23) - 0xfff)), odd);
   llvm::Value* normal =
@@ -90,33 +73,33 @@ llvm::Value* floatToInteger(Builder& b, DType to, llvm::Value* a) {
   return b.CreateTrunc(result, withLanesOf(a->getType(), b.getIntNTy(bitWidth(to))));
 }
 
-llvm::Value* toHalf(Builder& b, DType from, DType to, llvm::Value* a, bool nativeHalf) {
+llvm::Value* toHalf(Builder& b, DType from, DType to, llvm::Value* a, HalfInstructions instructions) {
   // 32 and 64-bit integers do not fit f32 exactly; through f64 and round-to-odd they are rounded once (i64: f64's own
   // first).
   const DType through = from == DType::i32 || from == DType::i64 || from == DType::f64 ? DType::f64 : DType::f32;
-  llvm::Value* value = emitConvert(b, from, through, a, nativeHalf);
+  llvm::Value* value = emitConvert(b, from, through, a, instructions);
   if (through == DType::f64) value = narrowToOdd(b, value);
-  if (to == DType::bf16) return floatToBfloat(b, value);
-  if (!nativeHalf) return floatToHalfInIntegers(b, value);
+  if (to == DType::bf16) return emitNarrowToBfloat(b, value, LaneOrder::natural, instructions);
+  if (!instructions.f16) return floatToHalfInIntegers(b, value);
   llvm::Value* half = b.CreateFPTrunc(value, withLanesOf(a->getType(), b.getHalfTy()));
   return b.CreateBitCast(half, withLanesOf(a->getType(), b.getInt16Ty()));
 }
 
-llvm::Value* fromHalf(Builder& b, DType from, llvm::Value* a, bool nativeHalf) {
-  if (from == DType::bf16) return bfloatToFloat(b, a);
-  if (!nativeHalf) return halfToFloatInIntegers(b, a);
+llvm::Value* fromHalf(Builder& b, DType from, llvm::Value* a, HalfInstructions instructions) {
+  if (from == DType::bf16) return emitWidenBfloat(b, a, LaneOrder::natural);
+  if (!instructions.f16) return halfToFloatInIntegers(b, a);
   llvm::Value* half = b.CreateBitCast(a, withLanesOf(a->getType(), b.getHalfTy()));
   return b.CreateFPExt(half, withLanesOf(a->getType(), b.getFloatTy()));
 }
 
 }  // namespace
 
-llvm::Value* emitConvert(Builder& b, DType from, DType to, llvm::Value* a, bool nativeHalf) {
+llvm::Value* emitConvert(Builder& b, DType from, DType to, llvm::Value* a, HalfInstructions instructions) {
   if (from == to) return a;
   llvm::IRBuilderBase::FastMathFlagGuard guard(b);
   b.clearFastMathFlags();  // every rounding here is meant
-  if (isHalf(from)) return emitConvert(b, DType::f32, to, fromHalf(b, from, a, nativeHalf), nativeHalf);
-  if (isHalf(to)) return toHalf(b, from, to, a, nativeHalf);
+  if (isHalf(from)) return emitConvert(b, DType::f32, to, fromHalf(b, from, a, instructions), instructions);
+  if (isHalf(to)) return toHalf(b, from, to, a, instructions);
   llvm::Value* zero = llvm::Constant::getNullValue(a->getType());
   if (to == DType::boolean) return isFloat(from) ? b.CreateFCmpUNE(a, zero) : b.CreateICmpNE(a, zero);
   llvm::Type* type = withLanesOf(a->getType(), registerType(b.getContext(), {to, 1}));

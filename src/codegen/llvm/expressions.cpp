@@ -33,16 +33,27 @@ llvm::Value* FunctionEmitter::value(ExprId root) {
       if (!known(*operand)) pending.push_back(*operand);
     if (pending.size() > size) continue;
     undo_.emplace_back(id, memo_[id.index]);
-    memo_[id.index] = {emitNode(kernel_.expr(id)), epoch_};
+    memo_[id.index] = {emitNode(id), epoch_};
     pending.pop_back();
   }
   return known(root);
 }
 
-llvm::Value* FunctionEmitter::emitNode(const Expr& expr) {
+/// Conversions between bf16 and f32 are where the order of lanes changes; all others keep it.
+llvm::Value* FunctionEmitter::emitConversion(ExprId id, const Convert& e) {
+  const DType from = kernel_.type(e.a).dtype, to = kernel_.type(id).dtype;
+  if (from == DType::bf16 && context_.paired[id.index]) return emitWidenBfloat(b_, known(e.a), LaneOrder::paired);
+  if (to == DType::bf16 && context_.paired[e.a.index])
+    return emitNarrowToBfloat(b_, known(e.a), LaneOrder::paired, context_.half);
+  return emitConvert(b_, from, to, known(e.a), context_.half);
+}
+
+llvm::Value* FunctionEmitter::emitNode(ExprId id) {
+  const Expr& expr = kernel_.expr(id);
   const ValueType type = expr.type;
   struct Emit {
     FunctionEmitter& self;
+    ExprId id;
     ValueType type;
     Builder& b;
     llvm::Value* get(ExprId id) const { return self.known(id); }
@@ -60,9 +71,7 @@ llvm::Value* FunctionEmitter::emitNode(const Expr& expr) {
     llvm::Value* operator()(const Un& e) const { return emitUnary(b, e.kind, dtypeOf(e.a), get(e.a)); }
     llvm::Value* operator()(const Bin& e) const { return emitBinary(b, e.kind, dtypeOf(e.a), get(e.a), get(e.b)); }
     llvm::Value* operator()(const Sel& e) const { return b.CreateSelect(get(e.condition), get(e.a), get(e.b)); }
-    llvm::Value* operator()(const Convert& e) const {
-      return emitConvert(b, dtypeOf(e.a), type.dtype, get(e.a), self.context_.nativeHalf);
-    }
+    llvm::Value* operator()(const Convert& e) const { return self.emitConversion(id, e); }
     llvm::Value* operator()(const Load& e) const { return self.emitLoad(e, type); }
     llvm::Value* operator()(const Splat& e) const { return splat(b, get(e.a), type.lanes); }
     llvm::Value* operator()(const Ramp& e) const { return emitRamp(b, get(e.base), type.lanes); }
@@ -93,7 +102,7 @@ llvm::Value* FunctionEmitter::emitNode(const Expr& expr) {
       return emitBinary(b, BinaryKind::max, DType::i64, least, splat(b, b.getInt64(0), type.lanes));
     }
   };
-  return std::visit(Emit{*this, type, b_}, expr.node);
+  return std::visit(Emit{*this, id, type, b_}, expr.node);
 }
 
 llvm::Value* FunctionEmitter::emitAtom(const Dim::Atom& atom) {

@@ -22,8 +22,9 @@ struct KernelContext {
   const kernel::Kernel& kernel;
   const HostTarget& target;
   llvm::Module& module;
-  bool nativeHalf;
+  HalfInstructions half;
   std::vector<bool> changing;  // by expression: see changingExpressions
+  std::vector<bool> paired;    // by expression: see lane_order.h
   // By buffer, metadata for its loads and stores: the scope it is, and the scopes it cannot overlap.
   std::vector<llvm::MDNode*> scope, disjoint;
   int parallelLoops = 0;  // so far, to number their functions
@@ -89,7 +90,8 @@ class FunctionEmitter {
   // Expressions
   llvm::Value* value(kernel::ExprId id);
   llvm::Value* known(kernel::ExprId id) const;
-  llvm::Value* emitNode(const kernel::Expr& expr);
+  llvm::Value* emitNode(kernel::ExprId id);
+  llvm::Value* emitConversion(kernel::ExprId id, const kernel::Convert& e);
   llvm::Value* emitLoad(const kernel::Load& e, kernel::ValueType type);
   llvm::Value* emitGather(const kernel::Load& e, kernel::ValueType type);
   llvm::Value* emitDim(const Dim& dim);

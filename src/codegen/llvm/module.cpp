@@ -5,6 +5,7 @@
 
 #include "codegen/llvm/compile.h"
 #include "codegen/llvm/function_emitter.h"
+#include "codegen/llvm/lane_order.h"
 
 namespace tokamak::codegen {
 
@@ -69,8 +70,10 @@ KernelContext::KernelContext(const Kernel& kernel, const HostTarget& target, llv
     : kernel(kernel),
       target(target),
       module(module),
-      nativeHalf(target.hasFeature("f16c") || target.hasFeature("fullfp16")),
-      changing(changingExpressions(kernel)) {
+      half{target.hasFeature("f16c") || target.hasFeature("fullfp16"),
+           target.hasFeature("avx512bf16") && target.vectorBytes == 64},
+      changing(changingExpressions(kernel)),
+      paired(pairedExpressions(kernel, 2 * target.vectorBytes / byteWidth(DType::f32))) {
   llvm::LLVMContext& context = module.getContext();
   llvm::MDBuilder metadata(context);
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain(kernel.name);
