@@ -166,6 +166,52 @@ TEST(Compile, TransposesAndViews) {
   })");
 }
 
+TEST(Compile, TransposesInTilesOfEveryShape) {
+  for (const char* n : {"63", "64", "129", "N"})
+    for (const char* dtype : {"f32", "bf16", "f64"})
+      threeWays(
+          fmt::format("graph @f(%x: {1}[{0}, 70], %y: {1}[3, 70, {0}]) {{\n %0 = transpose %x {{perm = [1, 0]}} : "
+                      "{1}[70, {0}]\n %1 = broadcast %0 {{axes = [1, 2]}} : {1}[3, 70, {0}]\n %2 = add %1, %y : "
+                      "{1}[3, 70, {0}]\n return %2\n}}",
+                      n, dtype),
+          {{"N", 131}});
+}
+
+/// Large enough that tiles and rows of tables are asked for ahead, the last ones past the end.
+TEST(Compile, WhatIsAskedForAheadDoesNotChangeResults) {
+  const auto transpose = parseGraph(R"(graph @f(%x: f32[2050, 3100]) {
+    %0 = transpose %x {perm = [1, 0]} : f32[3100, 2050]
+    return %0
+  })");
+  const Array x = randomArray(DType::f32, {2050, 3100}, 1);
+  const auto transposed = runCompiled(*transpose, {x}, engine(), {});
+  ASSERT_TRUE(transposed) << transposed.error().str();
+  for (int64_t i = 0; i < 3100; ++i)
+    for (int64_t j = 0; j < 2050; ++j)
+      ASSERT_EQ((*transposed)[0].as<float>()[i * 2050 + j], x.as<float>()[j * 3100 + i]) << i << ", " << j;
+
+  const auto picks =
+      parseGraph(R"(graph @f(%t: f32[9000, 70], %u: f32[3, 9000, 70], %i: i64[37, 2], %s: f32[3, 37, 2, 70]) {
+    %0 = index_select %t, %i {axis = 0} : f32[37, 2, 70]
+    %1 = broadcast %0 {axes = [1, 2, 3]} : f32[3, 37, 2, 70]
+    %2 = index_select %u, %i {axis = 1} : f32[3, 37, 2, 70]
+    %3 = mul %1, %2 : f32[3, 37, 2, 70]
+    %4 = add %3, %s : f32[3, 37, 2, 70]
+    return %4
+  })");
+  ASSERT_TRUE(picks) << picks.error().str();
+  std::vector<Array> inputs = {randomArray(DType::f32, {9000, 70}, 2), randomArray(DType::f32, {3, 9000, 70}, 3),
+                               Array(DType::i64, {37, 2}), randomArray(DType::f32, {3, 37, 2, 70}, 4)};
+  for (int64_t k = 0; k < 74; ++k) inputs[2].setInt(k, k * 7919 % 9000);
+  int64_t last = 70;  // of the rows, with some out of range, which are clamped
+  for (int64_t row : {-1, 9000, 1 << 30, -(1 << 30)}) inputs[2].setInt(last++, row);
+  const auto want = evaluate(*picks, inputs);
+  const auto got = runCompiled(*picks, inputs, engine(), {}), simt = runSimtGraph(*picks, inputs, engine(), {});
+  ASSERT_TRUE(want && got && simt);
+  expectClose(*want, *got, "compiled");
+  expectClose(*want, *simt, "simt");
+}
+
 TEST(Compile, AFoldReadAtTwoPlaces) {
   threeWays(R"(graph @shifted(%x: f32[5, 3, 8]) {
     %0 = reduce %x {kind = sum, axes = [1]} : f32[5, 8]

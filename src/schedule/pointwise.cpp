@@ -18,6 +18,7 @@ std::string Pointwise::Plan::str() const {
   if (narrow != wide) out += fmt::format(", tail {}", narrow);
   if (chunk) out += fmt::format(", chunks of {}", chunk);
   if (tile) out += fmt::format(", tiles {}x{}", tile, tile);
+  if (rowsAhead) out += fmt::format(", tables {} rows ahead", rowsAhead);
   if (streaming != Streaming::no)
     out += streaming == Streaming::yes ? ", streaming stores" : ", streaming stores when large";
   return out;
@@ -66,6 +67,7 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
   }
   plan.streaming = streamingOf(graph, region, device);
   plan.fetches = weight > 6;
+  if (groups.size() > 1 && !plan.chunk) plan.rowsAhead = rowsAheadOf(graph, region, inner, hints, device);
   plan.streamBytes = device.streamBytes;
   return plan;
 }
@@ -88,17 +90,22 @@ Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan&
   }
   if (plan.tile) {
     past = plan.streaming == Streaming::yes;
-    lowerTiles(l, accesses, groups, plan.tile, plan.narrow, plan.grain, storeAll);
+    lowerTiles(l, accesses, groups, {plan.tile, plan.narrow, plan.streaming != Streaming::no}, plan.grain, storeAll);
     return std::move(l).finish("transpose", plan.str());
   }
   VectorLoop vectors{plan.wide, plan.narrow, Binding::serial, 1};
-  std::vector<Index> index(groups.size());
+  std::vector<Index> index(groups.size()), ahead;  // ahead: some rows later
   auto body = [&](const Index& j, const At& lanes) {
     At at = lanes;
     index.back() = j;
     at.index = domainIndex(e.math(lanes), rank, groups, index);
-    storeAll(at);
+    // In front of the stores: a load or prefetch behind a store to the same place of another page waits for it.
     if (past && plan.fetches && !at.tail) fetchAhead(l, accesses, at, groups.back().last);
+    if (!ahead.empty() && !at.tail) {
+      ahead.back() = j;
+      fetchPicked(l, At{domainIndex(e.math(lanes), rank, groups, ahead), lanes.lanes, {}, {}});
+    }
+    storeAll(at);
   };
   const Dim inner = groups.back().extent;
   l.withStreaming(plan.streaming, plan.streamBytes, [&](bool streaming) {
@@ -119,6 +126,14 @@ Scheduled Pointwise::lower(const Graph& graph, const Region& region, const Plan&
           for (size_t g = 0; g + 1 < groups.size(); ++g) {
             index[g] = parts[g];
             index[g].base = l.w.let("i", index[g].base);
+          }
+          if (plan.rowsAhead > 0) {
+            const ExprId last = l.w.sub(l.w.dim(elementCount(outer)), l.w.i64(1));
+            const ExprId later =
+                l.w.let("ahead", l.w.binary(BinaryKind::min, l.w.add(i, l.w.i64(plan.rowsAhead)), last));
+            ahead = unflatten(IndexMath(l.w, 1), {later, 0, 1, {}}, outer);
+            for (Index& k : ahead) k.base = l.w.let("ahead", k.base);
+            ahead.emplace_back();
           }
           if (!plan.chunk) return overVectors(e, vectors, 0, inner, body);
           const ExprId begin = l.w.let("begin", l.w.mul(parts.back().base, l.w.i64(plan.chunk)));

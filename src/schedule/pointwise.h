@@ -15,7 +15,8 @@ struct Pointwise {
     int64_t tile = 0;            // side of the tiles for values that lie across; 0: there are none
     Streaming streaming = Streaming::no;
     double streamBytes = 0;
-    bool fetches = false;  // large inputs are asked for ahead of their use
+    bool fetches = false;   // large inputs are asked for ahead of their use
+    int64_t rowsAhead = 0;  // rows of a table are asked for so many rows ahead
     std::string str() const;
   };
 

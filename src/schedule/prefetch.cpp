@@ -1,5 +1,9 @@
 #include "schedule/prefetch.h"
 
+#include <algorithm>
+
+#include "fusion/cost.h"
+
 namespace tokamak::schedule {
 
 static bool isStream(const Lowering& l, const Access& access, size_t along) {
@@ -19,6 +23,45 @@ void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t alo
     const int64_t distance = bytes / byteWidth(l.graph.type(access.value).dtype);
     fetch(l, access.value, l.w.add(first.base, l.w.i64(distance)), at.lanes, near);
   }
+}
+
+/// The index_selects of whole rows of a region's inputs.
+static std::vector<ValueId> rowPicks(const Graph& graph, const Region& region) {
+  std::vector<ValueId> out;
+  for (ValueId v : region.nodes) {
+    const Node& node = graph.node(v);
+    const auto* op = std::get_if<IndexSelect>(&node.op);
+    if (op && op->axis + 1 < graph.type(node.operands[0]).rank() && node.type.shape == region.domain &&
+        std::find(region.inputs.begin(), region.inputs.end(), node.operands[0]) != region.inputs.end())
+      out.push_back(v);
+  }
+  return out;
+}
+
+void fetchPicked(Lowering& l, const At& ahead) {
+  for (ValueId v : rowPicks(l.graph, l.region)) {
+    const ValueId table = l.graph.node(v).operands[0];
+    const TensorType& type = l.graph.type(table);
+    l.e.bind(table, [&](const At& at) {
+      const Index first = l.e.flatten(type.shape, at);
+      if (!first.lanes) fetch(l, table, first.base, at.lanes);
+      return l.w.imm(Scalar::of(int64_t{0}), computeType(type.dtype));
+    });
+    l.e.scope([&] { l.e.value(v, ahead); });  // which gives no value that anyone is to have
+    l.e.unbind(table);
+  }
+}
+
+int64_t rowsAheadOf(const Graph& graph, const Region& region, double row, const DimBindings& hints,
+                    const Device& device) {
+  double bytes = 0;  // of a row
+  for (ValueId v : rowPicks(graph, region)) {
+    const TensorType& table = graph.type(graph.node(v).operands[0]);
+    const double width = byteWidth(table.dtype);
+    if (likely(elementCount(table.shape), hints) * width > device.cacheBytes) bytes += width * row;
+  }
+  constexpr double ahead = 16 << 10;
+  return bytes > 0 ? std::clamp<int64_t>(static_cast<int64_t>(ahead / bytes), 1, 64) : 0;
 }
 
 void fetch(Lowering& l, ValueId value, ExprId first, int lanes, bool near) {

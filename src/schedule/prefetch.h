@@ -15,6 +15,13 @@ constexpr int64_t kFetchAheadBytes = 4096;
 void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t along, int64_t bytes = kFetchAheadBytes,
                 bool near = true);
 
+/// Asks for what the region's index_selects read at `ahead`, a place with the lanes of the vector at hand in a row that
+/// comes later. The rows of a table lie anywhere, so that nothing but the program knows where the next one is.
+void fetchPicked(Lowering& l, const At& ahead);
+/// How many rows (of `row` elements) ahead: some 16 KiB, for the second cache. 0 if no table is too large for that.
+int64_t rowsAheadOf(const Graph& graph, const Region& region, double row, const DimBindings& hints,
+                    const Device& device);
+
 /// Asks for the `lanes` elements from `first` on of the buffer that holds `value`.
 void fetch(Lowering& l, ValueId value, ExprId first, int lanes, bool near = false);
 

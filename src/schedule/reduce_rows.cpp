@@ -88,8 +88,12 @@ class RowSweeps {
     }
     for (size_t k = 0; k < sweep.folds.size(); ++k)
       folds[k].take(l_.e.value(l_.graph.node(sweep.folds[k]).operands[0], at), at, position);
+    if (!at.tail) fetch(sweep, at);
     for (ValueId v : sweep.stores) l_.store(v, at, streaming_);
-    if (at.tail) return;
+  }
+
+  /// In front of the stores: a load or prefetch behind a store to the same place of another page waits for it.
+  void fetch(const Sweep& sweep, const At& at) {
     if (plan_.fetch != FoldAxes::Fetch::no)
       fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last, kFetchAheadBytes,
                  plan_.fetch == FoldAxes::Fetch::first);
@@ -98,7 +102,8 @@ class RowSweeps {
   }
 
   /// The first sweep of a row waits for memory while the later ones leave it idle: the last one asks for the next row's
-  /// lines.
+  /// lines. One line further on than it is itself: where rows are a little shorter than pages, the line below lies in
+  /// its page as the one just stored does in its own.
   void fetchNextRow(const At& at) {
     if (domain_.keptGroups.empty()) return;
     const size_t row = domain_.groups[domain_.keptGroups.back()].last, along = domain_.groups.back().last;
@@ -108,7 +113,9 @@ class RowSweeps {
         continue;
       if (!l_.isLeaf[access.value.index] || !access.stride[along].is(1) || access.stride[row].is(0)) continue;
       const Index flat = l_.e.flatten(l_.region.domain, at);
-      fetch(l_, access.value, l_.w.add(flat.base, l_.w.dim(access.stride[row])), at.lanes);
+      const int64_t line = 64 / byteWidth(l_.graph.type(access.value).dtype);
+      const ExprId below = l_.w.add(flat.base, l_.w.dim(access.stride[row] + line));
+      schedule::fetch(l_, access.value, below, at.lanes);
     }
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/prefetch.h"
+
 namespace tokamak::schedule {
 
 using kernel::Binding;
@@ -33,70 +35,141 @@ std::vector<size_t> acrossLoads(const AccessMap& accesses, const std::vector<Loo
   return out;
 }
 
-void lowerTiles(Lowering& l, const AccessMap& accesses, const std::vector<LoopAxis>& groups, int64_t tile, int lanes,
-                int64_t grain, const std::function<void(const At&)>& body) {
-  Writer& w = l.w;
-  Emitter& e = l.e;
-  const auto across = acrossLoads(accesses, groups);
-  const size_t a = groups.size() - 1, b = contiguousGroup(accesses.loads[across[0]], groups);
-  const size_t rank = l.region.domain.size();
-  const int64_t pitch = tile + 1;
-  std::vector<BufferId> tiles;
-  tiles.reserve(across.size());
-  for (size_t i : across)
-    tiles.push_back(w.local("tile", l.graph.type(accesses.loads[i].value).dtype, Dim(tile * pitch)));
+namespace {
 
-  std::vector<Dim> outer;
-  outer.reserve(groups.size());
-  for (size_t g = 0; g < groups.size(); ++g)
-    outer.push_back(g == a || g == b ? Dim::ceilDiv(groups[g].extent, tile) : groups[g].extent);
-  e.loop(
-      "t", w.i64(0), w.dim(elementCount(outer)), 1, Binding::parallel,
-      [&](ExprId t) {
-        auto index = unflatten(IndexMath(w, 1), {t, 0, 1, {}}, outer);
-        auto begin = [&](size_t g) { return w.let("from", w.mul(index[g].base, w.i64(tile))); };
-        const ExprId a0 = begin(a), b0 = begin(b);
-        auto size = [&](size_t g, ExprId from) {
-          return w.let("size", w.binary(BinaryKind::min, w.i64(tile), w.sub(w.dim(groups[g].extent), from)));
-        };
-        const ExprId aSize = size(a, a0), bSize = size(b, b0);
-        for (size_t k = 0; k < across.size(); ++k) {
-          const ValueId v = accesses.loads[across[k]].value;
-          const BufferId buffer = l.bufferOf(v);
-          e.loop("r", w.i64(0), aSize, 1, Binding::serial, [&](ExprId r) {
-            overVectors(e, {lanes, lanes, Binding::serial, 1}, w.i64(0), 0, bSize,
-                        [&](const Index& j, const At& place) {
-                          IndexMath m(w, place.lanes);
-                          index[a] = {w.add(a0, r), 0, 1, {}};
-                          index[b] = m.add(j, Index{b0, 0, 1, {}});
-                          Index flat = m.constant(0);
-                          for (size_t g = 0; g < groups.size(); ++g)
-                            flat = m.add(flat, m.mul(index[g], accesses.loads[across[k]].stride[groups[g].last]));
-                          const ExprId x = w.load(buffer, w.add(flat.base, w.dim(accesses.loads[across[k]].offset)),
-                                                  place.lanes, place.tail);
-                          w.store(tiles[k], w.add(w.mul(r, w.i64(pitch)), j.base), x, place.tail);
-                        });
-          });
-        }
-        e.loop("s", w.i64(0), bSize, 1, Binding::serial, [&](ExprId s) {
-          overVectors(e, {lanes, lanes, Binding::serial, 1}, w.i64(0), 0, aSize, [&](const Index& j, const At& place) {
-            IndexMath m(w, place.lanes);
-            index[b] = {w.add(b0, s), 0, 1, {}};
-            index[a] = m.add(j, Index{a0, 0, 1, {}});
-            for (size_t k = 0; k < across.size(); ++k) {
-              const ValueId v = accesses.loads[across[k]].value;
-              const Index inTile{w.add(w.mul(j.base, w.i64(pitch)), s), pitch, 1, {}};
-              e.bind(v, [&e, place, inTile, buffer = tiles[k], dtype = l.graph.type(v).dtype](const At&) {
-                return e.loadFlat(buffer, inTile, place, dtype);
-              });
-            }
-            At at = place;
-            at.index = domainIndex(m, rank, groups, index);
-            body(at);
-          });
-        });
-      },
-      std::max<int64_t>(1, grain / tile));
+/// One kernel's walk over tiles. Axis group `a` is the vectors' own, along `b` the loads that lie across are
+/// contiguous.
+class Tiles {
+ public:
+  Tiles(Lowering& l, const AccessMap& accesses, const std::vector<LoopAxis>& groups, const TileShape& shape)
+      : l_(l),
+        w_(l.w),
+        e_(l.e),
+        groups_(groups),
+        shape_(shape),
+        a_(groups.size() - 1),
+        b_(contiguousGroup(accesses.loads[acrossLoads(accesses, groups)[0]], groups)),
+        index_(groups.size()) {
+    for (size_t i : acrossLoads(accesses, groups)) {
+      const Access& access = accesses.loads[i];
+      loads_.push_back(
+          {&access, w_.local("tile", l.graph.type(access.value).dtype, Dim(shape.side * (shape.side + 1)))});
+    }
+    for (size_t g = 0; g < groups.size(); ++g)
+      if (g != a_ && g != b_) order_.push_back(g);
+    order_.push_back(a_), order_.push_back(b_);
+    for (size_t g : order_)
+      outer_.push_back(g == a_ || g == b_ ? Dim::ceilDiv(groups[g].extent, shape.side) : groups[g].extent);
+  }
+
+  void run(int64_t grain, const std::function<void(const At&)>& body) {
+    const ExprId count = w_.dim(elementCount(outer_));
+    e_.loop(
+        "t", w_.i64(0), count, 1, Binding::parallel,
+        [&](ExprId t) {
+          const ExprId last = w_.sub(count, w_.i64(1));
+          if (shape_.fetches) next_ = corner(w_.let("next", w_.binary(BinaryKind::min, w_.add(t, w_.i64(1)), last)));
+          const auto begin = corner(t);
+          const ExprId aSize = sizeOf(a_, begin[a_].base), bSize = sizeOf(b_, begin[b_].base);
+          index_ = begin;
+          for (const Across& across : loads_)
+            e_.loop("r", w_.i64(0), aSize, 1, Binding::serial, [&](ExprId r) { bring(across, begin, r, bSize); });
+          e_.loop("s", w_.i64(0), bSize, 1, Binding::serial, [&](ExprId s) { walk(begin, s, aSize, body); });
+        },
+        std::max<int64_t>(1, grain / shape_.side));
+  }
+
+ private:
+  struct Across {
+    const Access* access;
+    BufferId tile;
+  };
+
+  /// First index of tile t along each group. Tiles follow each other along b, as the loads that lie across do.
+  std::vector<Index> corner(ExprId t) {
+    const auto parts = unflatten(IndexMath(w_, 1), {t, 0, 1, {}}, outer_);
+    std::vector<Index> out(groups_.size());
+    for (size_t k = 0; k < order_.size(); ++k) {
+      const size_t g = order_[k];
+      out[g] = parts[k];
+      if (g == a_ || g == b_) out[g] = {w_.let("from", w_.mul(parts[k].base, w_.i64(shape_.side))), 0, 1, {}};
+    }
+    return out;
+  }
+
+  ExprId sizeOf(size_t g, ExprId from) {
+    return w_.let("size", w_.binary(BinaryKind::min, w_.i64(shape_.side), w_.sub(w_.dim(groups_[g].extent), from)));
+  }
+
+  ExprId element(const Access& access, IndexMath m, const std::vector<Index>& index) {
+    Index flat = m.constant(0);
+    for (size_t g = 0; g < groups_.size(); ++g) flat = m.add(flat, m.mul(index[g], access.stride[groups_[g].last]));
+    return w_.add(flat.base, w_.dim(access.offset));
+  }
+
+  /// Row r of a load's part of the tile, along its own contiguous axis.
+  void bring(const Across& across, const std::vector<Index>& begin, ExprId r, ExprId bSize) {
+    overVectors(e_, vectors(), w_.i64(0), 0, bSize, [&](const Index& j, const At& place) {
+      IndexMath m(w_, place.lanes);
+      index_[a_] = {w_.add(begin[a_].base, r), 0, 1, {}};
+      index_[b_] = m.add(j, begin[b_]);
+      const ExprId x =
+          w_.load(l_.bufferOf(across.access->value), element(*across.access, m, index_), place.lanes, place.tail);
+      w_.store(across.tile, w_.add(w_.mul(r, w_.i64(pitch())), j.base), x, place.tail);
+    });
+  }
+
+  /// Row s of the tile as the domain has it. The tile that comes next is asked for a row at a time: its rows are too
+  /// short for the processor to follow them.
+  void walk(const std::vector<Index>& begin, ExprId s, ExprId aSize, const std::function<void(const At&)>& body) {
+    for (const Across& across : loads_) {
+      if (next_.empty()) break;
+      auto index = next_;
+      index[a_].base = w_.add(index[a_].base, s);
+      fetch(l_, across.access->value, element(*across.access, IndexMath(w_, 1), index), static_cast<int>(shape_.side));
+    }
+    overVectors(e_, vectors(), w_.i64(0), 0, aSize, [&](const Index& j, const At& place) {
+      IndexMath m(w_, place.lanes);
+      index_[b_] = {w_.add(begin[b_].base, s), 0, 1, {}};
+      index_[a_] = m.add(j, begin[a_]);
+      for (const Across& across : loads_)
+        e_.bind(across.access->value,
+                [this, across, j = j.base, s, place](const At&) { return fromTile(across, j, s, place); });
+      At at = place;
+      at.index = domainIndex(m, l_.region.domain.size(), groups_, index_);
+      body(at);
+    });
+  }
+
+  /// With indices of 32 bits, which processors gather by in half the time.
+  ExprId fromTile(const Across& across, ExprId j, ExprId s, const At& place) {
+    const ExprId first = w_.convert(w_.add(w_.mul(j, w_.i64(pitch())), s), DType::i32);
+    const ExprId step = w_.imm(Scalar::of(pitch()), DType::i32);
+    const ExprId lanes = w_.mul(w_.ramp(w_.imm(Scalar::of(int64_t{0}), DType::i32), place.lanes), step);
+    const ExprId x = w_.load(across.tile, w_.add(w_.splat(first, place.lanes), lanes), place.lanes, place.tail);
+    return w_.convert(x, computeType(l_.graph.type(across.access->value).dtype));
+  }
+
+  VectorLoop vectors() const { return {shape_.lanes, shape_.lanes, Binding::serial, 1}; }
+  int64_t pitch() const { return shape_.side + 1; }  // so that the elements of a column lie in different sets
+
+  Lowering& l_;
+  Writer& w_;
+  Emitter& e_;
+  const std::vector<LoopAxis>& groups_;
+  const TileShape shape_;
+  const size_t a_, b_;
+  std::vector<size_t> order_;  // of the groups in the walk, slowest first
+  std::vector<Dim> outer_;     // tiles along each group, as order_
+  std::vector<Across> loads_;
+  std::vector<Index> index_, next_;  // next_: corner of the tile after this one
+};
+
+}  // namespace
+
+void lowerTiles(Lowering& l, const AccessMap& accesses, const std::vector<LoopAxis>& groups, const TileShape& shape,
+                int64_t grain, const std::function<void(const At&)>& body) {
+  Tiles(l, accesses, groups, shape).run(grain, body);
 }
 
 }  // namespace tokamak::schedule
