@@ -28,6 +28,7 @@ from .importer.tensors import device_of
 from .odd_products import split_products
 from .options import Options
 from .picked_logs import pick_logs
+from .pixel_convs import make_products
 
 log = logging.getLogger("tokamak")
 
@@ -100,6 +101,7 @@ def compile_graph(
     """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
     take_in(module)
+    make_products(module)
     split_biases(module)
     split_products(module)
     pick_logs(module)
