@@ -107,18 +107,30 @@ TK_AVX512 void tile(const float* a, const float* b, int64_t length, const TileEn
       for (int v = 0; v < Vectors; ++v) sums[r][v] = _mm512_fmadd_ps(x, columns[v], sums[r][v]);
     }
   }
+  if (end.old) {
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 3
+      for (int v = 0; v < Vectors; ++v)
+        sums[r][v] = _mm512_add_ps(
+            _mm512_maskz_loadu_ps(v + 1 < Vectors ? 0xffff : end.last, end.old + r * end.oldStride + v * kLanes),
+            sums[r][v]);
+  }
+  if (end.added) {
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 3
+      for (int v = 0; v < Vectors; ++v)
+        sums[r][v] = _mm512_add_ps(sums[r][v], _mm512_maskz_loadu_ps(v + 1 < Vectors ? 0xffff : end.last,
+                                                                     end.added + r * end.stride + v * kLanes));
+  }
   const __m512 least = _mm512_set1_ps(end.least);
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
-    for (int v = 0; v < Vectors; ++v) {
-      const int64_t at = r * end.stride + v * kLanes;
-      const __mmask16 mask = v + 1 < Vectors ? 0xffff : end.last;
-      __m512 sum = sums[r][v];
-      if (end.old) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, end.old + r * end.oldStride + v * kLanes), sum);
-      if (end.added) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, end.added + at));
-      _mm512_mask_storeu_ps(end.c + at, mask, _mm512_max_ps(least, sum));  // the second where one is NaN
-    }
+    for (int v = 0; v < Vectors; ++v)
+      _mm512_mask_storeu_ps(end.c + r * end.stride + v * kLanes, v + 1 < Vectors ? 0xffff : end.last,
+                            _mm512_max_ps(least, sums[r][v]));  // the second where one is NaN
 }
 
 using Tile = void (*)(const float*, const float*, int64_t, const TileEnd&);
@@ -161,7 +173,8 @@ Grid planGrid(const PanelProduct& x, int64_t threads) {
     Grid grid{.down = down, .across = threads / down};
     grid.rows = roundUp((x.m + grid.down - 1) / grid.down, kPanelA);
     grid.columns = roundUp((x.n + grid.across - 1) / grid.across, kPanelB);
-    const double cost = double(grid.rows) * double(grid.columns) + 8.0 * double(grid.rows + grid.columns);
+    const double cost =
+        double(grid.rows) * double(grid.columns) + 8.0 * double(grid.rows + (x.packedB ? 0 : grid.columns));
     if (cost < least) best = grid, least = cost;
   }
   return best;
