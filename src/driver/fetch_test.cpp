@@ -89,7 +89,7 @@ TEST(Fetch, NormsAskForTheNextRowBeforeTheyStore) {
     return %0
   })");
   EXPECT_LT(kernel.find("prefetch x["), kernel.find("store ")) << kernel;
-  EXPECT_TRUE(has(kernel, "prefetch x[j_1 + i*4096 + 4128]\n")) << kernel;
+  EXPECT_TRUE(has(kernel, "prefetch x[j_1 + i*4096 + 4224]\n")) << kernel;
 }
 
 }  // namespace

@@ -102,8 +102,8 @@ class RowSweeps {
   }
 
   /// The first sweep of a row waits for memory while the later ones leave it idle: the last one asks for the next row's
-  /// lines. One line further on than it is itself: where rows are a little shorter than pages, the line below lies in
-  /// its page as the one just stored does in its own.
+  /// lines. Four lines further on than it is itself: where rows are a little shorter than pages, the lines below lie in
+  /// their page as those just stored do in their own.
   void fetchNextRow(const At& at) {
     if (domain_.keptGroups.empty()) return;
     const size_t row = domain_.groups[domain_.keptGroups.back()].last, along = domain_.groups.back().last;
@@ -113,8 +113,8 @@ class RowSweeps {
         continue;
       if (!l_.isLeaf[access.value.index] || !access.stride[along].is(1) || access.stride[row].is(0)) continue;
       const Index flat = l_.e.flatten(l_.region.domain, at);
-      const int64_t line = 64 / byteWidth(l_.graph.type(access.value).dtype);
-      const ExprId below = l_.w.add(flat.base, l_.w.dim(access.stride[row] + line));
+      const int64_t lines = 4 * 64 / byteWidth(l_.graph.type(access.value).dtype);
+      const ExprId below = l_.w.add(flat.base, l_.w.dim(access.stride[row] + lines));
       schedule::fetch(l_, access.value, below, at.lanes);
     }
   }
