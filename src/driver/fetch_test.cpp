@@ -82,6 +82,19 @@ TEST(Fetch, TransposesAskForTheNextTile) {
   EXPECT_FALSE(has(transpose(256), "prefetch"));
 }
 
+TEST(Fetch, OneRowOfHalvesAgainstAMatrixIsAStream) {
+  auto decode = [](const char* cpu) {
+    Engine engine({.threads = 2, .diskCache = false});
+    engine.target.cpu = cpu;
+    const auto graph = parseGraph(
+        "graph @f(%x: bf16[1, 4096], %w: bf16[1024, 4096]) {\n %0 = matmul %x, %w {transpose_b = true} : bf16[1, "
+        "1024]\n return %0\n}");
+    return print(lower(*graph, engine, {}).value().kernels[0]->launches[0].kernel);
+  };
+  EXPECT_FALSE(has(decode("znver4"), "prefetch"));
+  EXPECT_TRUE(has(decode("sapphirerapids"), "prefetch w["));
+}
+
 /// A prefetch behind a store waits for it where their addresses agree in the last twelve bits, as those of rows do.
 TEST(Fetch, NormsAskForTheNextRowBeforeTheyStore) {
   const std::string kernel = kernelOf(R"(graph @f(%x: bf16[8192, 4096]) {

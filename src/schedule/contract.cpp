@@ -35,6 +35,8 @@ Contract::Plan Contract::plan(const Graph& graph, const Region& region, const Di
   if (!isFewRows(graph, region.contraction) || byteWidth(node.type.dtype) > 4) return plan;
   const int64_t rows = plan.rows = *rowsOfMatrix(graph, region.contraction);
   const auto columns = b[b.size() - 2].constant();
+  // One row of halves, two to a word, costs little to convert again, and some processors follow one stream best.
+  if (rows == 1 && device.followsStreams && byteWidth(node.type.dtype) == 2) return plan.fetches = false, plan;
   // Each line of the matrix costs a load of every row, and a conversion where they are halves: some lines share them,
   // as many as there are registers for. On small pages several lines also have several page walks under way.
   for (int64_t some = 4; columns && some > plan.columns; some /= 2)
@@ -141,7 +143,7 @@ class MatMulLoops {
               const ExprId x = operand(false, index_[rank_ - 2], k, lanes),
                            y = operand(true, k, index_[rank_ - 1], lanes);
               accumulate((lanes.lanes == vectors.wide ? wide : narrow)[r], x, y, lanes);
-              if (r < plan_.columns && !lanes.tail) fetchMatrix(k, lanes);
+              if (plan_.fetches && r < plan_.columns && !lanes.tail) fetchMatrix(k, lanes);
             }
           });
           for (int64_t r = 0; r < block; ++r) {

@@ -15,6 +15,7 @@ struct Contract {
     /// A few rows against a matrix: all `rows` are folded with `columns` lines of the matrix at a time, so that it is
     /// read once, as fast as memory gives it. 0: each result by itself.
     int64_t rows = 0, columns = 1;
+    bool fetches = true;  // lines of the matrix are asked for ahead
     std::string str() const;
   };
 
