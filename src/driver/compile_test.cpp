@@ -94,6 +94,47 @@ TEST(Compile, AProductWhoseReshapeIsAResultHasNoEpilogue) {
     })");
 }
 
+/// Whether a library applies what follows the product of this graph.
+bool isOneStep(const std::string& text) {
+  const auto graph = parseGraph(text);
+  TK_CHECK(graph.ok(), graph.ok() ? "" : graph.error().str());
+  const auto lowered = lower(*graph, engine(), {});
+  TK_CHECK(lowered.ok(), lowered.ok() ? "" : lowered.error().str());
+  return lowered->plan.regions.size() == 1;
+}
+
+TEST(Compile, LargeActivationsOfProductsAreKernelsOfOurs) {
+  if (!engine().library->available()) GTEST_SKIP() << engine().library->available().reason();
+  const auto linear = [](const char* type, int rows, const char* activation) {
+    return fmt::format(R"(graph @f(%x: {0}[{1}, 64], %w: {0}[64, 128], %b: {0}[128]) {{
+        %0 = matmul %x, %w, %b : {0}[{1}, 128]
+        %1 = {2} %0 : {0}[{1}, 128]
+        return %1
+      }})",
+                       type, rows, activation);
+  };
+  for (const char* activation : {"gelu", "gelu_tanh", "silu"}) {
+    EXPECT_FALSE(isOneStep(linear("f32", 1024, activation))) << activation;
+    EXPECT_TRUE(isOneStep(linear("f32", 64, activation))) << activation;
+    EXPECT_TRUE(isOneStep(linear("bf16", 1024, activation))) << activation;
+  }
+  EXPECT_TRUE(isOneStep(linear("f32", 1024, "relu")));
+}
+
+TEST(Compile, LargeActivationsOfConvolutionsAreKernelsOfOurs) {
+  if (!engine().library->available()) GTEST_SKIP() << engine().library->available().reason();
+  const auto conv = [](int side) {
+    return fmt::format(R"(graph @f(%x: f32[1, {0}, {0}, 8], %w: f32[32, 8, 1, 1]) {{
+        %0 = conv %x, %w {{stride = [1, 1], low = [0, 0], high = [0, 0], dilation = [1, 1], channels_last = true}} : f32[1, {0}, {0}, 32]
+        %1 = relu %0 : f32[1, {0}, {0}, 32]
+        return %1
+      }})",
+                       side);
+  };
+  EXPECT_FALSE(isOneStep(conv(56)));
+  EXPECT_TRUE(isOneStep(conv(14)));
+}
+
 TEST(Compile, PointwiseChain) {
   threeWays(R"(graph @f(%x: f32[7, 33], %b: f32[33]) {
     %0 = broadcast %b {axes = [1]} : f32[7, 33]

@@ -4,6 +4,7 @@
 
 #include "driver/compile.h"
 #include "driver/library_step.h"
+#include "fusion/cost.h"
 #include "passes/pipeline.h"
 
 namespace tokamak {
@@ -22,6 +23,21 @@ static std::vector<DType> servedTypes(const library::Library& library) {
   for (DType t : {DType::f32, DType::bf16, DType::f16})
     if (library.available() && library.accepts(library::MatMulDesc{.a = t, .b = t, .c = t})) out.push_back(t);
   return out;
+}
+
+/// Elements from which on another sweep over a result of f32 costs less than the library's activations do: to keep NaN
+/// the ReLU of its convolutions takes an exponential, and its GELU has to be looked over for infinities. The ReLU of a
+/// matrix product costs nothing.
+constexpr double kOwnActivation = 1 << 15;
+
+static decltype(FusionOptions::acceptsEpilogue) unlessOursIsFaster(const DimBindings& hints) {
+  return [&hints](const Graph& graph, ValueId product, const std::vector<EpilogueStep>& steps) {
+    const Node& node = graph.node(product);
+    const EpilogueStep& last = steps.back();
+    if (last.kind != EpilogueStep::Kind::activation || node.type.dtype != DType::f32) return true;
+    if (last.activation.kind == ActivationKind::relu && std::holds_alternative<MatMul>(node.op)) return true;
+    return likely(elementCount(node.type.shape), hints) < kOwnActivation;
+  };
 }
 
 /// What the library of the device, if it is there, does with products: dtypes, and what it applies to them.
@@ -88,10 +104,12 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
   std::vector<DType> served;
   if (options.library) served = options.gpu ? servedOnGpu(graph, engine, fusion) : servedTypes(*engine.library);
   PipelineOptions pipeline{.eagerRounding = options.eagerRounding};
-  if (options.gpu)
+  if (options.gpu) {
     pipeline.stageFolds = true;
-  else
+  } else {
     pipeline.channelsLast = served;
+    fusion.acceptsEpilogue = unlessOursIsFaster(options.hints);
+  }
   TK_RETURN_IF_ERROR(runPipeline(out.graph, pipeline));
   fusion.hints = options.hints;
   fusion.fuse = options.fuse;

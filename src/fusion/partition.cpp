@@ -94,7 +94,8 @@ Decision Partition::admits(size_t d, ValueId v, const Source& source, std::strin
               fmt::format("{} is a scatter: its result is complete only when all of it has run", from()));
   if (draft.kind == RegionKind::contract) {
     if (draft.tier == Tier::library)
-      return no("library-epilogue", fmt::format("the library has no epilogue for {} here", mnemonic(node.op)));
+      return no("library-epilogue",
+                fmt::format("the library has no epilogue for {} here, or a slow one", mnemonic(node.op)));
     if (!isElementwise(node.op) || source.path != PathKind::identity || !(node.type.shape == draft.domain))
       return no("product-ends-region", fmt::format("{} does not read the product {} point by point", label(), from()));
     *rule = "product-epilogue";

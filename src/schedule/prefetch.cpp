@@ -13,7 +13,8 @@ static bool isStream(const Lowering& l, const Access& access, size_t along) {
   return true;
 }
 
-void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t along, int64_t bytes, bool near) {
+void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t along, int64_t bytes, bool near,
+                int64_t every) {
   for (const Access& access : accesses.loads) {
     if (!isStream(l, access, along)) continue;
     IndexMath m(l.w, at.lanes);
@@ -21,7 +22,7 @@ void fetchAhead(Lowering& l, const AccessMap& accesses, const At& at, size_t alo
     for (size_t i = 0; i < at.index.size(); ++i)
       if (!l.region.domain[i].is(1)) first = m.add(first, m.mul(at.index[i], access.stride[i]));
     const int64_t distance = bytes / byteWidth(l.graph.type(access.value).dtype);
-    fetch(l, access.value, l.w.add(first.base, l.w.i64(distance)), at.lanes, near);
+    fetch(l, access.value, l.w.add(first.base, l.w.i64(distance)), at.lanes, near, every);
   }
 }
 
@@ -64,9 +65,9 @@ int64_t rowsAheadOf(const Graph& graph, const Region& region, double row, const 
   return bytes > 0 ? std::clamp<int64_t>(static_cast<int64_t>(ahead / bytes), 1, 64) : 0;
 }
 
-void fetch(Lowering& l, ValueId value, ExprId first, int lanes, bool near) {
+void fetch(Lowering& l, ValueId value, ExprId first, int lanes, bool near, int64_t every) {
   const int64_t line = 64 / byteWidth(l.graph.type(value).dtype);
-  for (int64_t k = 0; k < lanes; k += line) l.w.prefetch(l.bufferOf(value), l.w.add(first, l.w.i64(k)), near);
+  for (int64_t k = 0; k < lanes; k += line * every) l.w.prefetch(l.bufferOf(value), l.w.add(first, l.w.i64(k)), near);
 }
 
 }  // namespace tokamak::schedule

@@ -14,8 +14,9 @@ namespace tokamak::schedule {
 struct FoldAxes {
   static constexpr std::string_view name = "reduce";
   enum class Form : uint8_t { row, column, split };
-  /// Whether a fold of one sweep asks for lines that it will read, and into which cache.
-  enum class Fetch : uint8_t { no, first, second };
+  /// Whether a fold of one sweep asks for lines that it will read, and into which cache; `far`: into the second, early
+  /// and for one line of a few.
+  enum class Fetch : uint8_t { no, first, second, far };
   struct Plan {
     Form form = Form::row;
     int lanes = 16;  // of one machine vector

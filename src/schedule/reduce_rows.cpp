@@ -23,11 +23,8 @@ class RowSweeps {
 
   void run() {
     for (const Sweep& sweep : phases_.sweeps) {
-      VectorLoop vectors{plan_.lanes * (sweep.weight <= 8    ? 4
-                                        : sweep.weight <= 24 ? 2
-                                                             : 1),
-                         plan_.lanes, Binding::serial, 1};
       const Dim inner = domain_.foldedGroups.empty() ? Dim(1) : domain_.groups.back().extent;
+      VectorLoop vectors{plan_.lanes * vectorsAStep(sweep, inner), plan_.lanes, Binding::serial, 1};
       auto folds = begin(sweep, laneCounts(vectors, inner));
       overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& offset) {
         auto body = [&](const Index& j, const At& lanes) { element(sweep, folds, offset, j, lanes); };
@@ -39,6 +36,16 @@ class RowSweeps {
       finish(sweep, folds);
     }
     storeKept(l_, keptPlace());
+  }
+
+  /// Dear sweeps take one vector at a time, which keeps loads in flight all along; over short rows, which lie in a cache,
+  /// an error function takes four, whose chains of arithmetic run beside each other.
+  static int vectorsAStep(const Sweep& sweep, const Dim& inner) {
+    constexpr int64_t kShort = 1024;
+    const auto n = inner.constant();
+    if (sweep.weight <= 8) return 4;
+    if (sweep.weight <= 24) return 2;
+    return sweep.weight <= 32 && n && *n <= kShort ? 4 : 1;
   }
 
   /// Elements of a cache line, for a sweep that streams one result whose rows begin anywhere in a line; else 0.
@@ -94,9 +101,10 @@ class RowSweeps {
 
   /// In front of the stores: a load or prefetch behind a store to the same place of another page waits for it.
   void fetch(const Sweep& sweep, const At& at) {
+    const bool far = plan_.fetch == FoldAxes::Fetch::far;
     if (plan_.fetch != FoldAxes::Fetch::no)
-      fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last, kFetchAheadBytes,
-                 plan_.fetch == FoldAxes::Fetch::first);
+      fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last, far ? kFarAheadBytes : kFetchAheadBytes,
+                 plan_.fetch == FoldAxes::Fetch::first, far ? kLinesBroughtAlong : 1);
     else if (phases_.sweeps.size() > 1 && &sweep == &phases_.sweeps.back())
       fetchNextRow(at);
   }
