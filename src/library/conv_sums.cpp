@@ -15,7 +15,7 @@ constexpr int64_t kMaxParts = 8;
 
 bool canBeCut(const ConvDesc& desc) {
   const auto isSum = [](const PostOp& op) { return op.kind == PostOpKind::sum; };
-  return desc.channelsLast && desc.low[desc.spatialRank - 1] >= 1 && std::ranges::none_of(desc.postOps, isSum);
+  return desc.channelsLast && std::ranges::none_of(desc.postOps, isSum);
 }
 
 }  // namespace
@@ -38,8 +38,7 @@ ConvDesc partOf(const ConvDesc& desc, int64_t index, int64_t count) {
   ConvDesc part = desc;
   const int last = desc.spatialRank - 1;
   part.stride[last] *= count, part.dilation[last] *= count;
-  part.low[last] = count * desc.low[last] - index;
-  part.high[last] = count * desc.high[last] + index;
+  part.low[last] *= count, part.high[last] *= count;
   if (index + 1 < count) part.bias = false, part.postOps.clear();
   if (index > 0) part.postOps.insert(part.postOps.begin(), PostOp{.kind = PostOpKind::sum});
   return part;

@@ -21,9 +21,10 @@ ConvSums planSums(const ConvDesc& desc, const ConvDims& dims);
 
 /// The convolution over the `index`-th of `count` parts of the channels, without copying them: an image with channels
 /// last is one of a `count`-th of the channels and `count` times the width, of which every `count`-th column is looked
-/// at. The first part writes the result, the others add to it, and bias and post-ops come with the last.
+/// at. It begins `index` of these columns further on, and the columns that lie behind its end are never looked at. The
+/// first part writes the result, the others add to it, and bias and post-ops come with the last.
 ///
-/// Requires: channels last, no sum among the post-ops, padding at the low end of the last axis.
+/// Requires: channels last, no sum among the post-ops.
 ConvDesc partOf(const ConvDesc& desc, int64_t index, int64_t count);
 ConvDims partOf(const ConvDesc& desc, ConvDims dims, int64_t count);
 

@@ -185,6 +185,11 @@ TEST_F(ConvTest, LongSumsAreCutIntoPartsOrBlocks) {
       expectRight(*call, small);
       desc.spatialRank = 1, desc.low = {2, 0, 0}, desc.dilation = {2, 1, 1}, desc.stride = {1, 1, 1};
       expectRight(**library()->conv(desc), {1, 128, 6, {2100, 1, 1}, {5, 1, 1}});
+      desc.low = desc.high = {}, desc.dilation = {1, 1, 1}, desc.stride = {2, 1, 1};
+      auto unpadded = *library()->conv(desc);
+      const ConvDims halves{2, 128, 6, {1051, 1, 1}, {3, 1, 1}};
+      EXPECT_NE(unpadded->implementation(halves)->find("in 2 parts"), std::string::npos);
+      expectRight(*unpadded, halves);
       if (HasFatalFailure()) FAIL() << list.size() << " post-ops, constant weights " << constant;
     }
 }

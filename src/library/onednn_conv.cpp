@@ -319,12 +319,12 @@ Result<> OneDnnConv::runParts(const Parts& parts, const ConvDims& dims, std::spa
   const ConvDims part = partOf(desc_, dims, std::ssize(parts));
   int64_t bytes = part.channels * static_cast<int64_t>(sizeof(float));  // between the weights of two parts
   for (int axis = 0; axis < desc_.spatialRank; ++axis) bytes *= dims.kernel[axis];
-  auto* weights = static_cast<std::byte*>(buffers[1]);
+  auto *image = static_cast<std::byte*>(buffers[0]), *weights = static_cast<std::byte*>(buffers[1]);
   for (const auto& call : parts) {
     std::vector<void*> given{buffers.begin(), buffers.end()};
-    if (call != parts.back()) given = {buffers.front(), nullptr, buffers.back()};
-    given[1] = weights;
-    weights += bytes;
+    if (call != parts.back()) given = {nullptr, nullptr, buffers.back()};
+    given[0] = image, given[1] = weights;
+    image += part.channels * static_cast<int64_t>(sizeof(float)), weights += bytes;
     TK_RETURN_IF_ERROR(call->run(part, given));
   }
   return Unit{};
