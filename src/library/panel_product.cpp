@@ -180,10 +180,11 @@ Grid planGrid(const PanelProduct& x, int64_t threads) {
   return best;
 }
 
-/// The panel that begins at `column` and the term `begin`.
+/// The panel that begins at `column` and the term `begin`; of a packed b its extents alone.
 Panel panelOf(const PanelProduct& x, int64_t column, int64_t begin) {
-  const float* from = x.transposeB ? x.b + column * x.strideB + begin : x.b + begin * x.strideB + column;
-  return {from, x.strideB, std::min<int64_t>(kPanelB, x.n - column), std::min(x.length, x.k - begin), x.transposeB};
+  const int64_t at = x.transposeB ? column * x.strideB + begin : begin * x.strideB + column;
+  return {x.packedB ? nullptr : x.b + at, x.strideB, std::min<int64_t>(kPanelB, x.n - column),
+          std::min(x.length, x.k - begin), x.transposeB};
 }
 
 /// Where packB puts that panel: all panels of the first terms, then all of the next.

@@ -32,7 +32,8 @@ static std::vector<ValueId> rowPicks(const Graph& graph, const Region& region) {
   for (ValueId v : region.nodes) {
     const Node& node = graph.node(v);
     const auto* op = std::get_if<IndexSelect>(&node.op);
-    if (op && op->axis + 1 < graph.type(node.operands[0]).rank() && node.type.shape == region.domain &&
+    if (op && static_cast<size_t>(op->axis) + 1 < graph.type(node.operands[0]).rank() &&
+        node.type.shape == region.domain &&
         std::find(region.inputs.begin(), region.inputs.end(), node.operands[0]) != region.inputs.end())
       out.push_back(v);
   }

@@ -109,8 +109,8 @@ void storeKept(Lowering& l, const At& kept) {
 }
 
 /// Along one stream, memory is kept busy by asking the second cache, which has more requests under way, where next to
-/// nothing is computed an element. Where more is, lines have to be nearer. A processor that follows the stream by itself
-/// is held up by being asked, but for a few lines early where it does little else.
+/// nothing is computed an element. Where more is, lines have to be nearer. A processor that follows the stream by
+/// itself is held up by being asked, but for a few lines early where it does little else.
 static FoldAxes::Fetch alongRows(const Graph& graph, const Sweep& sweep, const Device& device) {
   const bool light = sweep.weight <= 2 && std::ranges::all_of(sweep.folds, [&](ValueId v) {
                        const BinaryKind combine = combinerOf(std::get<Reduce>(graph.node(v).op).kind);

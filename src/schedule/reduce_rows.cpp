@@ -38,8 +38,8 @@ class RowSweeps {
     storeKept(l_, keptPlace());
   }
 
-  /// Dear sweeps take one vector at a time, which keeps loads in flight all along; over short rows, which lie in a cache,
-  /// an error function takes four, whose chains of arithmetic run beside each other.
+  /// Dear sweeps take one vector at a time, which keeps loads in flight all along; over short rows, which lie in a
+  /// cache, an error function takes four, whose chains of arithmetic run beside each other.
   static int vectorsAStep(const Sweep& sweep, const Dim& inner) {
     constexpr int64_t kShort = 1024;
     const auto n = inner.constant();
