@@ -28,23 +28,27 @@ ELEMENTS = 1 << 24  # up to which a mask is looked at
 def ease_masks(module: GraphModule) -> None:
     """Changes the masks of Dynamo's graph."""
     idle: dict[Node, list[Node]] = {}  # masks that hide nothing, and what they are computed from
+    changed = False
     for attention in module.graph.find_nodes(op="call_function", target=ATTENTION):
         mask = mask_of(attention)
         if mask is None:
             continue
-        if mask not in idle and hides_nothing(mask):
-            idle[mask] = sources(mask) or []
+        if mask not in idle and (nodes := sources(mask)) and hides_nothing(mask, nodes):
+            idle[mask] = nodes
         if mask in idle:
             set_mask(attention, None)
+            changed = True
         elif is_broadcast(mask.meta.get("example_value")):
             with module.graph.inserting_before(attention):
                 whole = module.graph.call_method("contiguous", (mask,))
             set_mask(attention, whole)
+            changed = True
     for nodes in idle.values():
         for node in reversed(nodes):
             if not node.users and not node._erased:
                 module.graph.erase_node(node)
-    module.recompile()
+    if changed:
+        module.recompile()
 
 
 def mask_of(attention: Node) -> Node | None:
@@ -66,10 +70,9 @@ def is_broadcast(mask: object) -> bool:
     return isinstance(mask.stride(-1), int) and mask.stride(-1) == 0
 
 
-def hides_nothing(mask: Node) -> bool:
-    """Whether the mask is a constant, and true everywhere."""
-    nodes = sources(mask)
-    if nodes is None or not is_small(mask.meta.get("example_value")):
+def hides_nothing(mask: Node, nodes: list[Node]) -> bool:
+    """Whether a mask that is computed by these nodes is true everywhere."""
+    if not is_small(mask.meta.get("example_value")):
         return False
     try:
         with unset_fake_temporarily(), torch.no_grad():

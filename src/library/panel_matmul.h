@@ -7,8 +7,7 @@ namespace tokamak::library {
 
 /// Products in f32 by our own code (library/panel_product.h), which begins new sums as often as eager does and is as
 /// fast as oneDNN's, faster for small ones. What else than a sum and a relu comes after it is one pass of oneDNN's over
-/// the result. Batches, empty products
-/// and post-ops for which oneDNN has only slow code go to its matmul.
+/// the result. Batches, empty products and post-ops for which oneDNN has only slow code go to its matmul.
 class PanelMatMul final : public MatMulCall {
  public:
   PanelMatMul(std::shared_ptr<const OneDnn> lib, MatMulDesc desc);

@@ -30,7 +30,7 @@ from .known import known_values
 from .levels import bytes_of, late_levels
 from .products import ended, own_products
 from .segment import HALVES, Segment, Value
-from .sizes import evaluator
+from .sizes import carry_symbols, float_in, number_slot
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
 from .views import PRODUCTS, VIEWS, direct_view, make_result_views, reinterpret, seen_results
 
@@ -97,7 +97,7 @@ class Importer:
                 self.entries[node] = self.compute(node)
         for level, segment in self.segments.items():
             self.write_required(level, segment)
-            self.carry_symbols(level, segment)
+            carry_symbols(self, level, segment)
 
     def will_be_called(self, node: Node) -> bool:
         """Whether ATen runs this node, as far as can be told before it is lowered."""
@@ -258,7 +258,7 @@ class Importer:
         if isinstance(entry.fake, torch.SymInt):
             return registry.Extent(dim_of(entry.fake))
         if isinstance(entry.fake, torch.SymFloat):
-            return self.float_in(entry, level)
+            return float_in(self, entry, level)
         if isinstance(entry.fake, torch.SymBool):
             raise Unsupported("a symbolic truth is an operand")
         return entry.fake if entry.object is None else entry.object
@@ -421,7 +421,7 @@ class Importer:
         if entry.slot is not None:
             return entry.slot
         if not isinstance(entry.fake, torch.Tensor):
-            return self.number_slot(entry)
+            return number_slot(self, entry)
         if entry.base is not None:
             return self.view_slot(entry)
         return self.stored_slot(entry)
@@ -465,41 +465,6 @@ class Importer:
         if isinstance(number, (int, float, bool)):
             return True
         return all(s.name in self.symbols for s in number.node.expr.free_symbols)
-
-    def number_slot(self, entry: Entry) -> int:
-        """A symbolic number computed from the symbols when the plan runs."""
-        entry.slot = self.new_slot()
-        if isinstance(entry.fake, (int, float, bool)):
-            self.constants[entry.slot] = entry.fake
-            return entry.slot
-        expr = entry.fake.node.expr
-        symbols = sorted(expr.free_symbols, key=lambda s: s.name)
-        sources = [self.symbols[s.name] for s in symbols]
-        compute = evaluator(expr, symbols, [axis for _, axis in sources], type(entry.fake))
-        args = tuple(_ext.Slot(self.slot_of(e)) for e, _ in sources)
-        level = entry.level = max([entry.level, *(e.level for e, _ in sources)])
-        self.before.setdefault(level, []).append(("call", compute, args, None, entry.slot))
-        return entry.slot
-
-    def float_in(self, entry: Entry, level: int) -> Value:
-        """A symbolic float as f64[], which the plan makes before the segment runs."""
-        if entry.tensor is None:
-            number = self.slot_of(entry)
-            entry.tensor = Entry(self.scalar(torch.float64), entry.level, slot=self.new_slot())
-            where = {"dtype": torch.float64, "device": self.device}
-            make = ("call", torch.full, ((), _ext.Slot(number)), where, entry.tensor.slot)
-            self.before.setdefault(entry.level, []).append(make)
-        if entry.level > level:
-            raise Unsupported("a symbolic number is known only after calls")
-        return self.value_in(entry.tensor, level)
-
-    def carry_symbols(self, level: int, segment: Segment) -> None:
-        """A segment learns each symbol from a tensor of shape [symbol, 0], whatever its other inputs are."""
-        for name in segment.graph.symbols():
-            entry, axis = self.symbols[name]
-            slot = self.slot_of(entry)
-            segment.input(f"size.{name}", "bool", [name, 0])
-            self.reads[level].append((slot, None, axis))
 
     # The end
 

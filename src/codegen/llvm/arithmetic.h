@@ -52,6 +52,10 @@ llvm::Value* emitPhilox(Builder& b, llvm::Value* seed, llvm::Value* offset, llvm
 llvm::Value* emitPhiloxRun(Builder& b, llvm::Value* seed, llvm::Value* offset, llvm::Value* base, int lanes);
 
 namespace detail {
+/// A number of the type of `like`; the bits of f32 lanes, and back.
+llvm::Value* integer(llvm::Value* like, uint64_t value);
+llvm::Value* bitsOf(Builder& b, llvm::Value* f32);
+llvm::Value* asFloat(Builder& b, llvm::Value* bits);
 llvm::Value* emitIntegerUnary(Builder& b, UnaryKind kind, DType dtype, llvm::Value* a);
 llvm::Value* emitIntegerBinary(Builder& b, BinaryKind kind, DType dtype, llvm::Value* x, llvm::Value* y);
 llvm::Value* emitFloatUnary(Builder& b, UnaryKind kind, llvm::Value* a);

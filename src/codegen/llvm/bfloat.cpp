@@ -1,6 +1,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <bit>
 #include <numeric>
 
 #include "codegen/llvm/arithmetic.h"
@@ -9,14 +10,7 @@ namespace tokamak::codegen {
 
 namespace {
 
-llvm::Value* integer(llvm::Value* like, uint64_t value) { return llvm::ConstantInt::get(like->getType(), value); }
-
-llvm::Value* bitsOf(Builder& b, llvm::Value* f32) {
-  return b.CreateBitCast(f32, withLanesOf(f32->getType(), b.getInt32Ty()));
-}
-llvm::Value* asFloat(Builder& b, llvm::Value* bits) {
-  return b.CreateBitCast(bits, withLanesOf(bits->getType(), b.getFloatTy()));
-}
+using detail::asFloat, detail::bitsOf, detail::integer;
 
 llvm::Value* lanes(Builder& b, llvm::Value* a, int first, int count) {
   if (count == lanesOf(a)) return a;
@@ -88,8 +82,6 @@ llvm::Value* anySubnormal(Builder& b, llvm::Value* f32) {
   return b.CreateICmpNE(b.CreateBitCast(any, b.getInt16Ty()), b.getInt16(0));
 }
 
-bool isPowerOfTwo(int n) { return (n & (n - 1)) == 0; }
-
 }  // namespace
 
 llvm::Value* emitWidenBfloat(Builder& b, llvm::Value* bits, LaneOrder order) {
@@ -105,7 +97,8 @@ llvm::Value* emitWidenBfloat(Builder& b, llvm::Value* bits, LaneOrder order) {
 
 llvm::Value* emitNarrowToBfloat(Builder& b, llvm::Value* f32, LaneOrder order, HalfInstructions half) {
   const int count = lanesOf(f32);
-  if (!half.bf16 || count < kRegister || !isPowerOfTwo(count)) return narrowInIntegers(b, f32, order);
+  if (!half.bf16 || count < kRegister || !std::has_single_bit(static_cast<unsigned>(count)))
+    return narrowInIntegers(b, f32, order);
   llvm::Function* function = b.GetInsertBlock()->getParent();
   auto block = [&](const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, function); };
   llvm::BasicBlock* normal = block("narrow");

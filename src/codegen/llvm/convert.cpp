@@ -4,7 +4,7 @@
 
 namespace tokamak::codegen {
 
-namespace {
+namespace detail {
 
 llvm::Value* integer(llvm::Value* like, uint64_t value) { return llvm::ConstantInt::get(like->getType(), value); }
 
@@ -14,6 +14,12 @@ llvm::Value* bitsOf(Builder& b, llvm::Value* f32) {
 llvm::Value* asFloat(Builder& b, llvm::Value* bits) {
   return b.CreateBitCast(bits, withLanesOf(bits->getType(), b.getFloatTy()));
 }
+
+}  // namespace detail
+
+namespace {
+
+using detail::asFloat, detail::bitsOf, detail::integer;
 
 /// The exponent moves from bias 15 to bias 127 by a multiplication with 2^112, which is exact and normalises
 /// subnormals.
