@@ -90,4 +90,49 @@ void Limits::read() const {
       &job);
 }
 
+/// Steps of several sums of 16 lanes each, so many sums that no step waits and all fit the registers.
+template <int Sums>
+[[gnu::always_inline]] static inline float multiplyAddSteps(int64_t steps) {
+  typedef float V __attribute__((vector_size(64)));
+  V sums[Sums], x{};
+  for (int k = 0; k < Sums; ++k) sums[k] = x + static_cast<float>(k + 2);  // or some would be one
+  x += 0.999f;
+  for (int64_t i = 0; i < steps; ++i)
+#pragma GCC unroll 16
+    for (int k = 0; k < Sums; ++k) sums[k] = sums[k] * x + 1e-3f;
+  for (int k = 1; k < Sums; ++k) sums[0] += sums[k];
+  return sums[0][0];
+}
+
+constexpr int kFewSums = 6, kManySums = 12;
+#if defined(__x86_64__)
+[[gnu::target("avx512f")]] static float withAvx512(int64_t steps) { return multiplyAddSteps<kManySums>(steps); }
+[[gnu::target("avx2,fma")]] static float withAvx2(int64_t steps) { return multiplyAddSteps<kFewSums>(steps); }
+static bool hasAvx512() { return __builtin_cpu_supports("avx512f"); }
+static bool hasAvx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#else
+static float withAvx512(int64_t steps) { return multiplyAddSteps<kManySums>(steps); }
+static float withAvx2(int64_t steps) { return multiplyAddSteps<kFewSums>(steps); }
+static bool hasAvx512() { return false; }
+static bool hasAvx2() { return false; }
+#endif
+static float withoutAvx(int64_t steps) { return multiplyAddSteps<kFewSums>(steps); }
+
+void multiplyAdd(const Engine& engine, double flops) {
+  struct Job {
+    float (*run)(int64_t);
+    int64_t steps;
+    float results[64];
+  } job{hasAvx512() ? withAvx512 : hasAvx2() ? withAvx2 : withoutAvx, 0, {}};
+  const double ofStep = 2.0 * 16 * (hasAvx512() ? kManySums : kFewSums);
+  job.steps = static_cast<int64_t>(flops / ofStep / engine.host->threads());
+  engine.host->parallelFor(
+      engine.host.get(), engine.host->threads(), 1, 0,
+      [](void* data, int64_t begin, int64_t end, std::byte*) {
+        Job& j = *static_cast<Job*>(data);
+        for (int64_t i = begin; i < end; ++i) j.results[i % 64] = j.run(j.steps);
+      },
+      &job);
+}
+
 }  // namespace tokamak::bench

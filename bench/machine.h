@@ -33,4 +33,7 @@ class Limits {
   char *from_, *to_;
 };
 
+/// So many multiplications and additions of f32 in registers, on all threads: the limit of products.
+void multiplyAdd(const Engine& engine, double flops);
+
 }  // namespace tokamak::bench

@@ -113,12 +113,20 @@ TEST(Compile, LargeActivationsOfProductsAreKernelsOfOurs) {
       }})",
                        type, rows, activation);
   };
-  for (const char* activation : {"gelu", "gelu_tanh", "silu"}) {
+  for (const char* activation : {"gelu_tanh", "silu"}) {
     EXPECT_FALSE(isOneStep(linear("f32", 1024, activation))) << activation;
     EXPECT_TRUE(isOneStep(linear("f32", 64, activation))) << activation;
     EXPECT_TRUE(isOneStep(linear("bf16", 1024, activation))) << activation;
   }
-  EXPECT_TRUE(isOneStep(linear("f32", 1024, "relu")));
+  // What is applied to tiles in registers.
+  const bool inRegisters = engine().library->appliesInRegisters({.postOps = {{library::PostOpKind::relu}}});
+  for (const char* activation : {"relu", "gelu"})
+    EXPECT_EQ(isOneStep(linear("f32", 1024, activation)), inRegisters) << activation;
+  EXPECT_FALSE(isOneStep(R"(graph @f(%x: f32[16, 64, 64], %w: f32[16, 64, 128]) {
+      %0 = matmul %x, %w : f32[16, 64, 128]
+      %1 = gelu %0 : f32[16, 64, 128]
+      return %1
+    })"));
 }
 
 TEST(Compile, LargeActivationsOfConvolutionsAreKernelsOfOurs) {

@@ -25,17 +25,20 @@ static std::vector<DType> servedTypes(const library::Library& library) {
   return out;
 }
 
-/// Elements from which on another sweep over a result of f32 costs less than the library's activations do: to keep NaN
-/// the ReLU of its convolutions takes an exponential, and its GELU has to be looked over for infinities. The ReLU of a
-/// matrix product costs nothing.
+/// Elements from which on another sweep over a result of f32 costs less than the library's activations do, unless they
+/// are applied in registers: to keep NaN its ReLU takes an exponential, and its GELU has to be looked over for
+/// infinities.
 constexpr double kOwnActivation = 1 << 15;
 
-static decltype(FusionOptions::acceptsEpilogue) unlessOursIsFaster(const DimBindings& hints) {
-  return [&hints](const Graph& graph, ValueId product, const std::vector<EpilogueStep>& steps) {
+static decltype(FusionOptions::acceptsEpilogue) unlessOursIsFaster(const library::Library& library,
+                                                                   const DimBindings& hints) {
+  return [&](const Graph& graph, ValueId product, const std::vector<EpilogueStep>& steps) {
     const Node& node = graph.node(product);
-    const EpilogueStep& last = steps.back();
-    if (last.kind != EpilogueStep::Kind::activation || node.type.dtype != DType::f32) return true;
-    if (last.activation.kind == ActivationKind::relu && std::holds_alternative<MatMul>(node.op)) return true;
+    if (steps.back().kind != EpilogueStep::Kind::activation || node.type.dtype != DType::f32) return true;
+    if (std::holds_alternative<MatMul>(node.op)) {
+      const MatMulRegion region = describeMatMul(graph, product, steps);
+      if (region.dims.front().is(1) && library.appliesInRegisters(region.desc)) return true;
+    }
     return likely(elementCount(node.type.shape), hints) < kOwnActivation;
   };
 }
@@ -108,7 +111,7 @@ Result<Lowered> lower(const Graph& graph, const Engine& engine, const CompileOpt
     pipeline.stageFolds = true;
   } else {
     pipeline.channelsLast = served;
-    fusion.acceptsEpilogue = unlessOursIsFaster(options.hints);
+    fusion.acceptsEpilogue = unlessOursIsFaster(*engine.library, options.hints);
   }
   TK_RETURN_IF_ERROR(runPipeline(out.graph, pipeline));
   fusion.hints = options.hints;

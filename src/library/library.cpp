@@ -31,6 +31,7 @@ class MissingLibrary final : public Library {
   std::string path() const override { return {}; }
   Decision accepts(const MatMulDesc&) const override { return Decision::no(reason_); }
   Decision accepts(const ConvDesc&) const override { return Decision::no(reason_); }
+  bool appliesInRegisters(const MatMulDesc&) const override { return false; }
   Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc&) const override { return missing(); }
   Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc&) const override { return missing(); }
 
@@ -49,12 +50,17 @@ class OneDnnLibrary final : public Library {
   std::string path() const override { return lib_->api->path; }
   Decision accepts(const MatMulDesc& desc) const override { return remembered<OneDnnMatMul>(matmuls_, desc); }
   Decision accepts(const ConvDesc& desc) const override { return remembered<OneDnnConv>(convs_, desc); }
+  bool appliesInRegisters(const MatMulDesc& desc) const override { return PanelMatMul::appliesAll(desc); }
   Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc& desc) const override {
-    if (PanelMatMul::accepts(desc)) return call<PanelMatMul, MatMulCall, MatMulDesc, MatMulDims>(desc);
-    return call<OneDnnMatMul, MatMulCall, MatMulDesc, MatMulDims>(desc);
+    const auto whole = [&](const MatMulDesc& d) { return std::make_shared<OneDnnMatMul>(lib_, d); };
+    const auto panels = [&](const MatMulDesc& d) { return std::make_shared<PanelMatMul>(lib_, whole(d)); };
+    if (!PanelMatMul::accepts(desc)) return mended<MatMulCall, MatMulDims>(desc, whole);
+    if (!PanelMatMul::appliesAll(desc)) return mended<MatMulCall, MatMulDims>(desc, panels);
+    return std::shared_ptr<const MatMulCall>(
+        std::make_shared<PanelMatMul>(lib_, mended<MatMulCall, MatMulDims>(desc, whole)));
   }
   Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc& desc) const override {
-    return call<OneDnnConv, ConvCall, ConvDesc, ConvDims>(desc);
+    return mended<ConvCall, ConvDims>(desc, [&](const ConvDesc& d) { return std::make_shared<OneDnnConv>(lib_, d); });
   }
 
  private:
@@ -67,12 +73,10 @@ class OneDnnLibrary final : public Library {
     return decision;
   }
 
-  template <class OneDnnCall, class Call, class Desc, class Dims>
-  std::shared_ptr<const Call> call(const Desc& desc) const {
-    auto made = std::make_shared<OneDnnCall>(lib_, desc);
-    if (!failsOnHuge(desc.postOps) || cannotMend(desc.postOps)) return made;
-    return std::make_shared<MendedCall<Call, Desc, Dims>>(std::move(made),
-                                                          std::make_shared<OneDnnCall>(lib_, withoutPostOps(desc)));
+  template <class Call, class Dims, class Desc, class Make>
+  static std::shared_ptr<const Call> mended(const Desc& desc, const Make& make) {
+    if (!failsOnHuge(desc.postOps) || cannotMend(desc.postOps)) return make(desc);
+    return std::make_shared<MendedCall<Call, Desc, Dims>>(make(desc), make(withoutPostOps(desc)));
   }
 
   static constexpr int kDecisions = 128;

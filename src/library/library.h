@@ -164,6 +164,9 @@ class Library {
   /// Whether dtypes and post-ops can be served on this machine. Says yes only to what is faster than a plain loop.
   virtual Decision accepts(const MatMulDesc& desc) const = 0;
   virtual Decision accepts(const ConvDesc& desc) const = 0;
+  /// Whether post-ops are applied before the result leaves the processor's registers: they cost next to nothing, where
+  /// the product is not one of a batch.
+  virtual bool appliesInRegisters(const MatMulDesc& desc) const = 0;
   virtual Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc& desc) const = 0;
   virtual Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc& desc) const = 0;
 };

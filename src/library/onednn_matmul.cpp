@@ -72,7 +72,7 @@ Decision OneDnnMatMul::accepts(const std::shared_ptr<const OneDnn>& lib, const M
     return Decision::no("oneDNN's gelu_erf of infinity is NaN, and sum keeps it from being mended");
   const OneDnnMatMul probe(lib, desc);
   for (const MatMulDims& dims : {MatMulDims{1, 64, 96, 80}, MatMulDims{2, 64, 96, 80}}) {
-    auto made = probe.make(probe.collapse(dims));
+    auto made = probe.make(collapsed(desc, dims));
     if (!made) return Decision::no(made.error().message);
     if ((*made)->parts.front()->primitive->isReference()) {
       std::string list;
@@ -86,8 +86,8 @@ Decision OneDnnMatMul::accepts(const std::shared_ptr<const OneDnn>& lib, const M
   return Decision::yes();
 }
 
-MatMulDims OneDnnMatMul::collapse(MatMulDims dims) const {
-  if (dims.batch > 1 && desc_.broadcastB && !desc_.transposeA && !desc_.broadcastA) {
+MatMulDims collapsed(const MatMulDesc& desc, MatMulDims dims) {
+  if (dims.batch > 1 && desc.broadcastB && !desc.transposeA && !desc.broadcastA) {
     dims.m *= dims.batch;
     dims.batch = 1;
   }
@@ -199,13 +199,13 @@ Result<std::shared_ptr<const OneDnnMatMul::Prepared>> OneDnnMatMul::find(const M
 Result<> OneDnnMatMul::prepare(const MatMulDims& dims) const {
   if (dims.batch < 0 || dims.m < 0 || dims.n < 0 || dims.k < 0) return badDims(dims);
   if (dims.batch == 0 || dims.m == 0 || dims.n == 0 || dims.k == 0) return Unit{};
-  TK_TRY(const auto prepared, find(collapse(dims)));
+  TK_TRY(const auto prepared, find(collapsed(desc_, dims)));
   for (const auto& part : prepared->parts) TK_RETURN_IF_ERROR(part->primitive->build());
   return Unit{};
 }
 
 Result<std::string> OneDnnMatMul::implementation(const MatMulDims& dims) const {
-  TK_TRY(const auto prepared, find(collapse(dims)));
+  TK_TRY(const auto prepared, find(collapsed(desc_, dims)));
   std::string name = prepared->parts.front()->primitive->implementation();
   if (prepared->parts.size() > 1) name += fmt::format(" in {} parts", prepared->parts.size());
   return name;
@@ -232,7 +232,7 @@ Result<> OneDnnMatMul::run(const MatMulDims& dims, std::span<void* const> buffer
                        buffers.subspan(first, buffers.size() - first - 1), buffers.back());
     return Unit{};
   }
-  const MatMulDims d = collapse(dims);
+  const MatMulDims d = collapsed(desc_, dims);
   TK_TRY(const auto prepared, find(d));
   const ScratchLease scratch(lib_->scratch(), prepared->scratchBytes);
   if (prepared->scratchBytes > 0 && !scratch.data()) return oneDnnError("matmul scratch", dnnl_out_of_memory);

@@ -5,6 +5,9 @@
 
 namespace tokamak::library {
 
+/// One b for the whole batch: the batch is more rows.
+MatMulDims collapsed(const MatMulDesc& desc, MatMulDims dims);
+
 class OneDnnMatMul final : public MatMulCall {
  public:
   OneDnnMatMul(std::shared_ptr<const OneDnn> lib, MatMulDesc desc);
@@ -17,8 +20,6 @@ class OneDnnMatMul final : public MatMulCall {
   Result<> run(const MatMulDims& dims, std::span<void* const> buffers) const override;
   /// The implementation chosen for these extents, for tests and reports.
   Result<std::string> implementation(const MatMulDims& dims) const override;
-  /// One b for the whole batch: the batch is more rows.
-  MatMulDims collapse(MatMulDims dims) const;
 
  private:
   /// The product over `length` of the k, or over all of it.

@@ -32,14 +32,22 @@ std::vector<int64_t> operandShape(const MatMulDims& d, Broadcast broadcast) {
 
 }  // namespace
 
-PanelMatMul::PanelMatMul(std::shared_ptr<const OneDnn> lib, MatMulDesc desc)
-    : lib_(lib), whole_(std::move(lib), std::move(desc)), prepared_(lib_->options.cachedPrimitives) {
-  std::span<const PostOp> rest = this->desc().postOps;
-  added_ = !rest.empty() && rest.front() == PostOp{.kind = PostOpKind::add};
-  if (added_) rest = rest.subspan(1);
-  relu_ = !rest.empty() && rest.front().kind == PostOpKind::relu;
-  if (relu_) rest = rest.subspan(1);
-  postOps_ = keepNan({rest.begin(), rest.end()}, this->desc().mayLoseNan);
+PanelMatMul::TileOps::TileOps(std::span<const PostOp> postOps) {
+  added = !postOps.empty() && postOps.front() == PostOp{.kind = PostOpKind::add};
+  count = added;
+  if (count == postOps.size()) return;
+  if (postOps[count].kind == PostOpKind::relu) activation = PanelActivation::relu;
+  if (postOps[count].kind == PostOpKind::gelu_erf) activation = PanelActivation::gelu;
+  count += activation != PanelActivation::none;
+}
+
+PanelMatMul::PanelMatMul(std::shared_ptr<const OneDnn> lib, std::shared_ptr<const MatMulCall> whole)
+    : lib_(std::move(lib)),
+      whole_(std::move(whole)),
+      tileOps_(desc().postOps),
+      prepared_(lib_->options.cachedPrimitives) {
+  const std::span<const PostOp> rest = std::span(desc().postOps).subspan(tileOps_.count);
+  postOps_ = keepNan({rest.begin(), rest.end()}, desc().mayLoseNan);
   timesOne_ = !postOps_.empty() && !hasOperand(postOps_.front().kind);
   if (timesOne_) postOps_.insert(postOps_.begin(), PostOp{.kind = PostOpKind::mul, .broadcast = Broadcast::scalar});
 }
@@ -48,6 +56,10 @@ bool PanelMatMul::accepts(const MatMulDesc& desc) {
   const auto isSum = [](const PostOp& op) { return op.kind == PostOpKind::sum; };
   return hasPanelProduct() && desc.a == DType::f32 && desc.b == DType::f32 && desc.c == DType::f32 &&
          (!desc.bias || desc.biasType == DType::f32) && std::ranges::none_of(desc.postOps, isSum);
+}
+
+bool PanelMatMul::appliesAll(const MatMulDesc& desc) {
+  return accepts(desc) && TileOps(desc.postOps).count == desc.postOps.size();
 }
 
 Result<std::shared_ptr<const PanelMatMul::Prepared>> PanelMatMul::make(const MatMulDims& d) const {
@@ -74,16 +86,16 @@ Result<std::shared_ptr<const PanelMatMul::Prepared>> PanelMatMul::find(const Mat
 }
 
 Result<> PanelMatMul::prepare(const MatMulDims& dims) const {
-  const MatMulDims d = whole_.collapse(dims);
+  const MatMulDims d = collapsed(desc(), dims);
   TK_TRY(const auto prepared, find(d));
-  if (!prepared->byPanels) return whole_.prepare(dims);
+  if (!prepared->byPanels) return whole_->prepare(dims);
   return prepared->postOps ? prepared->postOps->build() : Unit{};
 }
 
 Result<std::string> PanelMatMul::implementation(const MatMulDims& dims) const {
-  const MatMulDims d = whole_.collapse(dims);
+  const MatMulDims d = collapsed(desc(), dims);
   TK_TRY(const auto prepared, find(d));
-  if (!prepared->byPanels) return whole_.implementation(dims);
+  if (!prepared->byPanels) return whole_->implementation(dims);
   const int64_t length = sumLength(d.k);
   std::string name = "panels";
   if (length < d.k) name += fmt::format(" in {} parts", (d.k + length - 1) / length);
@@ -112,9 +124,9 @@ Result<> PanelMatMul::runPostOps(const Primitive& primitive, std::span<void* con
 }
 
 Result<> PanelMatMul::run(const MatMulDims& dims, std::span<void* const> buffers) const {
-  const MatMulDims d = whole_.collapse(dims);
+  const MatMulDims d = collapsed(desc(), dims);
   TK_TRY(const auto prepared, find(d));
-  if (!prepared->byPanels) return whole_.run(dims, buffers);
+  if (!prepared->byPanels) return whole_->run(dims, buffers);
   std::span<void* const> operands = buffers.subspan(desc().bias ? 3 : 2);
   PanelProduct product{.m = d.m,
                        .n = d.n,
@@ -122,8 +134,8 @@ Result<> PanelMatMul::run(const MatMulDims& dims, std::span<void* const> buffers
                        .a = static_cast<const float*>(buffers[0]),
                        .b = static_cast<const float*>(buffers[1]),
                        .bias = desc().bias ? static_cast<const float*>(buffers[2]) : nullptr,
-                       .added = added_ ? static_cast<const float*>(operands.front()) : nullptr,
-                       .least = relu_ ? 0 : -INFINITY,
+                       .added = tileOps_.added ? static_cast<const float*>(operands.front()) : nullptr,
+                       .activation = tileOps_.activation,
                        .c = static_cast<float*>(buffers.back()),
                        .strideA = desc().transposeA ? d.m : d.k,
                        .strideB = desc().transposeB ? d.k : d.n,
@@ -134,7 +146,7 @@ Result<> PanelMatMul::run(const MatMulDims& dims, std::span<void* const> buffers
   static const CallerHost caller;
   runPanelProduct(product, lib_->options.host ? *lib_->options.host : caller);
   if (!prepared->postOps) return Unit{};
-  operands = operands.subspan(added_ ? 1 : 0);
+  operands = operands.subspan(tileOps_.added ? 1 : 0);
   return runPostOps(*prepared->postOps, operands.first(operands.size() - 1), buffers.back());
 }
 

@@ -6,20 +6,31 @@
 namespace tokamak::library {
 
 /// Products in f32 by our own code (library/panel_product.h), which begins new sums as often as eager does and is as
-/// fast as oneDNN's, faster for small ones. What else than a sum and a relu comes after it is one pass of oneDNN's over
-/// the result. Batches, empty products and post-ops for which oneDNN has only slow code go to its matmul.
+/// fast as oneDNN's, faster for small ones. A sum and then a relu or gelu are applied to tiles of the result as they
+/// are made; what else comes after it is one pass of oneDNN's. Batches, empty products and post-ops for which oneDNN
+/// has only slow code go to its matmul.
 class PanelMatMul final : public MatMulCall {
  public:
-  PanelMatMul(std::shared_ptr<const OneDnn> lib, MatMulDesc desc);
+  /// `whole` is the same product by oneDNN.
+  PanelMatMul(std::shared_ptr<const OneDnn> lib, std::shared_ptr<const MatMulCall> whole);
 
   static bool accepts(const MatMulDesc& desc);
+  /// Whether no pass over the result is wanted.
+  static bool appliesAll(const MatMulDesc& desc);
 
-  const MatMulDesc& desc() const override { return whole_.desc(); }
+  const MatMulDesc& desc() const override { return whole_->desc(); }
   Result<> prepare(const MatMulDims& dims) const override;
   Result<> run(const MatMulDims& dims, std::span<void* const> buffers) const override;
   Result<std::string> implementation(const MatMulDims& dims) const override;
 
  private:
+  /// The first post-ops, done with the product.
+  struct TileOps {
+    bool added = false;
+    PanelActivation activation = PanelActivation::none;
+    size_t count = 0;
+    explicit TileOps(std::span<const PostOp> postOps);
+  };
   struct Prepared {
     bool byPanels = true;
     std::unique_ptr<Primitive> postOps;  // none where there are none
@@ -37,10 +48,10 @@ class PanelMatMul final : public MatMulCall {
   Result<> runPostOps(const Primitive& primitive, std::span<void* const> operands, void* result) const;
 
   std::shared_ptr<const OneDnn> lib_;
-  OneDnnMatMul whole_;
-  bool added_ = false, relu_ = false;  // the first post-ops, done with the product
-  std::vector<PostOp> postOps_;        // the others as oneDNN gets them, the first of them one with an operand
-  bool timesOne_ = false;              // the first is there for that
+  std::shared_ptr<const MatMulCall> whole_;
+  TileOps tileOps_;
+  std::vector<PostOp> postOps_;  // the others as oneDNN gets them, the first of them one with an operand
+  bool timesOne_ = false;        // the first is there for that
   Recent<MatMulDims, Prepared> prepared_;
   mutable std::mutex packedMutex_;
   mutable std::vector<Packed> packed_;

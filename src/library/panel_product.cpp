@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "support/erf_table.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -16,9 +18,10 @@ namespace {
 
 constexpr int kLanes = 16, kTileRows = 8, kTileVectors = 3;  // 24 sums, three of b and one of a: 28 of 32 registers
 constexpr int kPanelA = 16, kPanelB = kLanes * kTileVectors;
-constexpr int64_t kBlockRows = 512, kBlockColumns = 8 * kPanelB;  // of the result
-constexpr int64_t kWideResult = 2048;    // columns from which on a result leaves the cache before more terms are added,
-constexpr int64_t kPartsAtOnce = 6;      // unless panels of a are kept for so many parts of them
+constexpr int64_t kBlockRows = 512;            // of a that are packed at once,
+constexpr int64_t kBlockElements = 192 << 10;  // and how many of their elements: most of the second cache
+constexpr int64_t kBlockTerms = 1152;    // of a panel of b, which is to lie there too; where it is packed on the way
+                                         // a third of them and half the elements, for the next one is fetched there
 constexpr int64_t kLeastWork = 1 << 18;  // multiplications for which a thread more is worth while
 
 /// r[i][j] becomes r[j][i].
@@ -72,6 +75,27 @@ TK_AVX512 void packColumns(const float* from, int64_t stride, int64_t width, int
   for (int64_t p = 0; p < length; ++p)
     for (int64_t i = 0; i < panel; i += kLanes)
       _mm512_store_ps(to + p * panel + i, _mm512_maskz_loadu_ps(firstLanes(width - i), from + p * stride + i));
+}
+
+/// 0.5 x (1 + erf(x / sqrt 2)), the error function by a polynomial for each sixteenth of its arguments.
+TK_AVX512 inline __m512 gelu(__m512 x) {
+  const auto all = [](double value)
+                       __attribute__((target("avx512f"))) { return _mm512_set1_ps(static_cast<float>(value)); };
+  const __m512 y = _mm512_mul_ps(x, all(0.70710678118654752)), big = all(0x1.8p23);
+  const __m512 a = _mm512_min_ps(all(erfIsOne), _mm512_abs_ps(y));  // the second where one is NaN
+  const __m512 sum = _mm512_fmadd_ps(a, all(1 / erfSpacing), big);
+  const __m512 t = _mm512_fnmadd_ps(_mm512_sub_ps(sum, big), all(erfSpacing), a);
+  const auto coefficients = [&](int power) __attribute__((target("avx512f"))) {
+    return _mm512_permutexvar_ps(_mm512_castps_si512(sum), _mm512_loadu_ps(erfTable[power]));
+  };
+  __m512 p = coefficients(5);
+#pragma GCC unroll 5
+  for (int power = 4; power >= 0; --power) p = _mm512_fmadd_ps(p, t, coefficients(power));
+  const __m512 size = _mm512_min_ps(all(1), _mm512_mul_ps(p, a));
+  const __m512i sign = _mm512_set1_epi32(INT32_MIN);  // bits of y where it is set, of the size elsewhere
+  const __m512 erf =
+      _mm512_castsi512_ps(_mm512_ternarylogic_epi32(sign, _mm512_castps_si512(y), _mm512_castps_si512(size), 0xca));
+  return _mm512_mul_ps(_mm512_mul_ps(x, all(0.5)), _mm512_add_ps(all(1), erf));
 }
 
 /// What becomes of the sums of a tile: max(least, old + sum + added), written to c. Rows of `old` are `oldStride`
@@ -133,6 +157,16 @@ TK_AVX512 void tile(const float* a, const float* b, int64_t length, const TileEn
                             _mm512_max_ps(least, sums[r][v]));  // the second where one is NaN
 }
 
+/// gelu of a tile that has just been written.
+TK_AVX512 void applyGelu(int64_t rows, int64_t vectors, const TileEnd& end) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t v = 0; v < vectors; ++v) {
+      float* const at = end.c + r * end.stride + v * kLanes;
+      const __mmask16 mask = v + 1 < vectors ? 0xffff : end.last;
+      _mm512_mask_storeu_ps(at, mask, gelu(_mm512_maskz_loadu_ps(mask, at)));
+    }
+}
+
 using Tile = void (*)(const float*, const float*, int64_t, const TileEnd&);
 
 template <int... Index>
@@ -153,8 +187,12 @@ struct Panel {
   /// The `part`-th of `parts` shares of it.
   void fetch(int64_t part, int64_t parts) const {
     const int64_t rows = termsInRows ? width : length, lines = ((termsInRows ? length : width) + kLanes - 1) / kLanes;
-    for (int64_t i = part * rows * lines / parts; i < (part + 1) * rows * lines / parts; ++i)
-      _mm_prefetch(reinterpret_cast<const char*>(from + i / lines * stride + i % lines * kLanes), _MM_HINT_T1);
+    const int64_t begin = part * rows * lines / parts, end = (part + 1) * rows * lines / parts;
+    const float* row = from + begin / lines * stride;
+    for (int64_t i = begin, line = begin % lines; i < end; ++i) {
+      _mm_prefetch(reinterpret_cast<const char*>(row + line * kLanes), _MM_HINT_T1);
+      if (++line == lines) line = 0, row += stride;
+    }
   }
 };
 
@@ -180,98 +218,96 @@ Grid planGrid(const PanelProduct& x, int64_t threads) {
   return best;
 }
 
-/// The panel that begins at `column` and the term `begin`; of a packed b its extents alone.
-Panel panelOf(const PanelProduct& x, int64_t column, int64_t begin) {
+/// Columns from `column` on, as many as a panel has, and their terms [begin, end).
+Panel panelOf(const PanelProduct& x, int64_t column, int64_t begin, int64_t end) {
   const int64_t at = x.transposeB ? column * x.strideB + begin : begin * x.strideB + column;
-  return {x.packedB ? nullptr : x.b + at, x.strideB, std::min<int64_t>(kPanelB, x.n - column),
-          std::min(x.length, x.k - begin), x.transposeB};
+  return {x.b + at, x.strideB, std::min<int64_t>(kPanelB, x.n - column), end - begin, x.transposeB};
 }
 
-/// Where packB puts that panel: all panels of the first terms, then all of the next.
-int64_t packedAt(const PanelProduct& x, int64_t column, int64_t begin) {
-  return begin * roundUp(x.n, kPanelB) + column * std::min(x.length, x.k - begin);
-}
-
-/// Where a thread is in its share: the next panel of b follows the columns of a block, then the terms, then the blocks.
-struct Place {
-  int64_t block, column, begin;
-};
+/// Where packB puts the panel of a column: term after term.
+int64_t packedAt(const PanelProduct& x, int64_t column) { return column * x.k; }
 
 struct Job {
   PanelProduct product;
   Grid grid;
 
+  int64_t blockRows() const { return std::min(product.packedB ? kBlockRows / 2 : kBlockRows, grid.rows); }
+  int64_t blockTerms() const {
+    const int64_t terms = product.packedB ? kBlockTerms : kBlockTerms / 3;
+    const int64_t elements = product.packedB ? kBlockElements : kBlockElements / 2;
+    const int64_t most = std::min(terms, elements / blockRows());
+    return std::min(product.k, std::max<int64_t>(1, most / product.length) * product.length);
+  }
+  int64_t scratchBytes() const {
+    return static_cast<int64_t>(sizeof(float)) * blockTerms() * (kPanelB + roundUp(blockRows(), kPanelA));
+  }
   int64_t lengthAt(int64_t begin) const { return std::min(product.length, product.k - begin); }
 
-  /// Rows [row, rowEnd) by columns [column, columnEnd) over terms [begin, end). A block of the result stays in the
-  /// cache until all of its terms have been added.
+  /// Rows [row, rowEnd) by columns [column, columnEnd) over terms [begin, end).
   void runBlock(int64_t row, int64_t rowEnd, int64_t column, int64_t columnEnd, int64_t begin, int64_t end,
-                float* panelsA, float* panelB) const {
-    const int64_t rows = roundUp(rowEnd - row, kPanelA);
-    for (int64_t p = begin; p < end; p += product.length) packA(row, rowEnd, p, panelsA + rows * (p - begin));
-    Place at{column, column, begin};
-    while (at.block < columnEnd) {
-      const int64_t blockEnd = std::min(columnEnd, at.block + kBlockColumns);
-      Place next{at.block, at.column + kPanelB, at.begin};
-      if (next.column >= blockEnd) next.column = at.block, next.begin += product.length;
-      if (next.begin >= end) next = {blockEnd, blockEnd, begin};
-      const Place ahead = next.block < columnEnd ? next : Place{column, column, end};
-      runPanel(row, rowEnd, at, ahead, panelsA + rows * (at.begin - begin), panelB);
-      at = next;
+                float* scratch) const {
+    float *const panelB = scratch, *const panelsA = scratch + kPanelB * blockTerms();
+    packA(row, rowEnd, begin, end, panelsA);
+    for (int64_t c = column; c < columnEnd; c += kPanelB) {
+      const float* b = product.packedB + packedAt(product, c) + begin * kPanelB;
+      if (!product.packedB) panelOf(product, c, begin, end).pack(panelB, kPanelB), b = panelB;
+      const bool fetches = !product.packedB && c + kPanelB < columnEnd;
+      const Panel following = fetches ? panelOf(product, c + kPanelB, begin, end) : Panel{};
+      const int64_t tiles = (rowEnd - row + kTileRows - 1) / kTileRows;
+      for (int64_t t = 0; t < tiles; ++t) {
+        if (fetches) following.fetch(t, tiles);
+        const float* a = panelsA + t * kTileRows / kPanelA * kPanelA * (end - begin) + t * kTileRows % kPanelA;
+        runTile(row + t * kTileRows, rowEnd, c, begin, end, a, b);
+      }
     }
   }
 
-  void packA(int64_t row, int64_t rowEnd, int64_t begin, float* to) const {
+  void packA(int64_t row, int64_t rowEnd, int64_t begin, int64_t end, float* to) const {
     const PanelProduct& x = product;
     for (int64_t i = row; i < rowEnd; i += kPanelA) {
       const float* from = x.transposeA ? x.a + begin * x.strideA + i : x.a + i * x.strideA + begin;
-      const Panel panel{from, x.strideA, std::min<int64_t>(kPanelA, rowEnd - i), lengthAt(begin), !x.transposeA};
+      const Panel panel{from, x.strideA, std::min<int64_t>(kPanelA, rowEnd - i), end - begin, !x.transposeA};
       panel.pack(to + (i - row) * panel.length, kPanelA);
     }
   }
 
-  /// All rows of a by one panel of b, while the panel at `ahead`, if there is one, is fetched.
-  void runPanel(int64_t row, int64_t rowEnd, const Place& at, const Place& ahead, const float* panelsA,
-                float* panelB) const {
+  /// One tile over all of the terms: what one part of them gives waits in the cache for the next.
+  void runTile(int64_t row, int64_t rowEnd, int64_t column, int64_t begin, int64_t end, const float* a,
+               const float* b) const {
     const PanelProduct& x = product;
-    const Panel now = panelOf(x, at.column, at.begin);
-    const float* b = x.packedB ? x.packedB + packedAt(x, at.column, at.begin) : panelB;
-    if (!x.packedB) now.pack(panelB, kPanelB);
-    const bool fetches = ahead.begin < x.k && !x.packedB;
-    const Panel following = fetches ? panelOf(x, ahead.column, ahead.begin) : now;
-    const int64_t tiles = (rowEnd - row + kTileRows - 1) / kTileRows, vectors = (now.width + kLanes - 1) / kLanes;
-    const __mmask16 last = firstLanes(now.width - (vectors - 1) * kLanes);
-    for (int64_t t = 0; t < tiles; ++t) {
-      if (fetches) following.fetch(t, tiles);
-      const int64_t i = t * kTileRows, rows = std::min<int64_t>(kTileRows, rowEnd - row - i);
-      const float* a = panelsA + i / kPanelA * kPanelA * now.length + i % kPanelA;
-      const int64_t to = (row + i) * x.n + at.column;
-      const bool adds = at.begin > 0, ends = at.begin + now.length == x.k;
-      const TileEnd end{.old = adds     ? x.c + to
-                               : x.bias ? x.bias + at.column
-                                        : nullptr,
-                        .added = ends && x.added ? x.added + to : nullptr,
-                        .c = x.c + to,
-                        .oldStride = adds ? x.n : 0,
-                        .stride = x.n,
-                        .least = ends ? x.least : -INFINITY,
-                        .last = last};
-      kTiles[(rows - 1) * kTileVectors + vectors - 1](a, b, now.length, end);
+    const int64_t rows = std::min<int64_t>(kTileRows, rowEnd - row), width = std::min<int64_t>(kPanelB, x.n - column);
+    const int64_t vectors = (width + kLanes - 1) / kLanes, to = row * x.n + column;
+    alignas(64) float between[kTileRows * kPanelB];
+    TileEnd out{.old = begin > 0 ? x.c + to
+                       : x.bias  ? x.bias + column
+                                 : nullptr,
+                .added = nullptr,
+                .c = between,
+                .oldStride = begin > 0 ? x.n : 0,
+                .stride = kPanelB,
+                .least = -INFINITY,
+                .last = firstLanes(width - (vectors - 1) * kLanes)};
+    for (int64_t p = begin; p < end; p += x.length) {
+      if (p + x.length >= end) out.c = x.c + to, out.stride = x.n;
+      if (p + x.length >= x.k) {
+        if (x.added) out.added = x.added + to;
+        if (x.activation == PanelActivation::relu) out.least = 0;
+      }
+      kTiles[(rows - 1) * kTileVectors + vectors - 1](a + (p - begin) * kPanelA, b + (p - begin) * kPanelB, lengthAt(p),
+                                                      out);
+      out.old = between, out.oldStride = kPanelB;
     }
-  }
-
-  int64_t termsAtOnce() const {
-    return std::min(product.k, (grid.columns > kWideResult ? kPartsAtOnce : 1) * product.length);
+    if (end == x.k && x.activation == PanelActivation::gelu) applyGelu(rows, vectors, out);
   }
 
   void run(int64_t cell, float* scratch) const {
     const PanelProduct& x = product;
     const int64_t row = cell / grid.across * grid.rows, column = cell % grid.across * grid.columns;
     const int64_t rowEnd = std::min(x.m, row + grid.rows), columnEnd = std::min(x.n, column + grid.columns);
-    for (int64_t i = row; i < rowEnd; i += kBlockRows)
-      for (int64_t begin = 0; begin < x.k; begin += termsAtOnce())
-        runBlock(i, std::min(rowEnd, i + kBlockRows), column, columnEnd, begin, std::min(x.k, begin + termsAtOnce()),
-                 scratch + kPanelB * x.length, scratch);
+    for (int64_t i = row; i < rowEnd; i += blockRows())
+      for (int64_t begin = 0; begin < x.k; begin += blockTerms())
+        runBlock(i, std::min(rowEnd, i + blockRows()), column, columnEnd, begin, std::min(x.k, begin + blockTerms()),
+                 scratch);
   }
 };
 
@@ -286,21 +322,18 @@ void runPanelProduct(const PanelProduct& product, const KernelHost& host) {
   const int64_t threads = host.countThreads ? host.countThreads(&host) : 1;
   const int64_t worth = product.m * product.n * product.k / kLeastWork;
   Job job{product, planGrid(product, std::clamp<int64_t>(worth, 1, threads))};
-  const int64_t rows = std::min(kBlockRows, job.grid.rows);
-  const int64_t bytes = static_cast<int64_t>(sizeof(float)) * (kPanelB * product.length + rows * job.termsAtOnce());
   const auto body = [](void* environment, int64_t begin, int64_t end, std::byte* scratch) {
     for (int64_t cell = begin; cell < end; ++cell)
       static_cast<const Job*>(environment)->run(cell, reinterpret_cast<float*>(scratch));
   };
-  host.parallelFor(&host, job.grid.down * job.grid.across, 1, bytes, body, &job);
+  host.parallelFor(&host, job.grid.down * job.grid.across, 1, job.scratchBytes(), body, &job);
 }
 
 int64_t packedBytes(int64_t n, int64_t k) { return roundUp(n, kPanelB) * k * static_cast<int64_t>(sizeof(float)); }
 
 void packB(const PanelProduct& product, float* to) {
-  for (int64_t begin = 0; begin < product.k; begin += product.length)
-    for (int64_t column = 0; column < product.n; column += kPanelB)
-      panelOf(product, column, begin).pack(to + packedAt(product, column, begin), kPanelB);
+  for (int64_t column = 0; column < product.n; column += kPanelB)
+    panelOf(product, column, 0, product.k).pack(to + packedAt(product, column), kPanelB);
 }
 
 }  // namespace tokamak::library

@@ -1,13 +1,15 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "support/kernel_abi.h"
 
 namespace tokamak::library {
 
-/// c[m, n] = max(least, a[m, k] * b[k, n] + bias[n] + added[m, n]) in f32, c and added dense row-major. A transposed
+/// What becomes of a result. Both keep NaN.
+enum class PanelActivation : uint8_t { none, relu, gelu };
+
+/// c[m, n] = activation(a[m, k] * b[k, n] + bias[n] + added[m, n]) in f32, c and added dense row-major. A transposed
 /// operand is stored as [k, m] or [n, k]; strides are from one stored row to the next.
 struct PanelProduct {
   int64_t m = 0, n = 0, k = 0;
@@ -16,7 +18,7 @@ struct PanelProduct {
   const float* packedB = nullptr;  // what packB made of b, which is then not read
   const float* bias = nullptr;     // [n], or none
   const float* added = nullptr;    // or none
-  float least = -INFINITY;         // NaN stays
+  PanelActivation activation = PanelActivation::none;
   float* c = nullptr;
   int64_t strideA = 0, strideB = 0;
   bool transposeA = false, transposeB = false;
@@ -33,7 +35,7 @@ bool hasPanelProduct();
 /// Requires both: hasPanelProduct().
 void runPanelProduct(const PanelProduct& product, const KernelHost& host);
 
-/// All panels of b, once and for all, for products with the same b, n, k and length.
+/// All panels of b, once and for all, for products with the same b, n and k.
 int64_t packedBytes(int64_t n, int64_t k);
 void packB(const PanelProduct& product, float* to);
 

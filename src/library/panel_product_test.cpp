@@ -46,7 +46,8 @@ std::vector<float> inOrder(const PanelProduct& x) {
         result = begin > 0 || x.bias ? result + sum : sum;
       }
       if (x.added) result += x.added[i * x.n + j];
-      out[i * x.n + j] = result < x.least ? x.least : result;
+      if (x.activation == PanelActivation::relu && result < 0) result = 0;
+      out[i * x.n + j] = result;
     }
   return out;
 }
@@ -68,7 +69,7 @@ TEST(PanelProduct, EqualsSumsInOrderBitByBit) {
         std::vector<float> c(m * n + 1, 42);
         x.a = a.data(), x.b = b.data(), x.c = c.data();
         const auto added = randoms(m * n, random);
-        if (flags & 4) x.bias = bias.data(), x.least = 0;
+        if (flags & 4) x.bias = bias.data(), x.activation = PanelActivation::relu;
         if (threads == 2) x.added = added.data();
         const auto expected = inOrder(x);
         const PackedMemory packed(packedBytes(n, k));
@@ -103,6 +104,35 @@ TEST(PanelProduct, IsTheSameOnAnyNumberOfThreads) {
       ASSERT_EQ(c, first) << threads << " threads";
     }
   }
+}
+
+/// The product of a column and a row of ones is the column, so that any value can be looked at; of several parts, so
+/// that only the last of them is given to the activation.
+TEST(PanelProduct, GeluIsTheErrorFunctionsOfSpecialValuesToo) {
+  if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
+  const float inf = INFINITY;
+  std::vector<float> values = {inf, -inf, NAN, 0.0f, -0.0f, 3e38f, -3e38f, 1e-40f, -1e-40f, 5.57f, -5.57f};
+  for (int i = 0; i < 4000; ++i) values.push_back(static_cast<float>(i - 2000) / 250);
+  const auto m = static_cast<int64_t>(values.size());
+  constexpr int64_t n = 51, k = 3;
+  std::vector<float> a(m * k), b(k * n, 1), c(m * n + 1, 42);
+  for (int64_t i = 0; i < m; ++i) a[i * k] = values[i];
+  PanelProduct x{.m = m, .n = n, .k = k, .a = a.data(), .b = b.data(), .c = c.data(), .strideA = k, .strideB = n};
+  x.activation = PanelActivation::gelu;
+  x.length = 1;
+  runPanelProduct(x, PretendedThreads(2));
+  EXPECT_EQ(c.back(), 42);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      const double v = values[i], want = 0.5 * v * (1 + std::erf(v * std::sqrt(0.5)));
+      const float got = c[i * n + j];
+      if (std::isnan(want))
+        ASSERT_TRUE(std::isnan(got)) << v << ": " << got;
+      else if (std::isinf(want))
+        ASSERT_EQ(got, want) << v;
+      else
+        ASSERT_NEAR(got, want, 3e-7 * std::max(1e-30, std::abs(v))) << v;  // of x, as the sum 1 + erf is rounded
+    }
 }
 
 }  // namespace

@@ -1,38 +1,16 @@
 #include "codegen/llvm/math/avx512.h"
 #include "codegen/llvm/math/functions.h"
+#include "support/erf_table.h"
 
 // Coefficients: scripts/minimax.py.
 namespace tokamak::codegen::math {
 namespace {
 
-/// erf a / a around the points k 17/64, as polynomials in the distance from the point: erfTable[power][k]. Relative
-/// error below 2^-24.2, which is the rounding of the first row.
-constexpr float erfTable[6][16] = {
-    {1.12837911f, 1.10239339f, 1.03064179f, 0.928924859f, 0.816054821f, 0.707503676f, 0.612265229f, 0.533216953f,
-     0.469339281f, 0.417998374f, 0.376405716f, 0.342233688f, 0.313723445f, 0.289592445f, 0.268907517f, 0.250980377f},
-    {0.0f, -0.191567406f, -0.338311285f, -0.415325522f, -0.424613595f, -0.387110084f, -0.328330994f, -0.26764667f,
-     -0.215058103f, -0.173293337f, -0.141339287f, -0.117052414f, -0.0984093472f, -0.0838617086f, -0.0723109692f,
-     -0.0629911199f},
-    {-0.376095712f, -0.330314845f, -0.214099437f, -0.0767787173f, 0.0347398482f, 0.0981078148f, 0.117027201f,
-     0.108387344f, 0.0888631716f, 0.0687755346f, 0.0522392727f, 0.0398404822f, 0.0308255907f, 0.0242841374f,
-     0.019446874f, 0.0158140231f},
-    {0.0f, 0.110196732f, 0.170454666f, 0.163880989f, 0.111299805f, 0.048815839f, 0.00251152879f, -0.0205835216f,
-     -0.026270194f, -0.0233609024f, -0.0180650447f, -0.0132294027f, -0.00958278496f, -0.0070161554f, -0.00522617856f,
-     -0.00396821648f},
-    {0.110663988f, 0.0859325901f, 0.0249646548f, -0.0324513577f, -0.0596866682f, -0.0541800223f, -0.0326261632f,
-     -0.01244736f, -0.000116711693f, 0.0041922098f, 0.0048536798f, 0.00395681476f, 0.00311879069f, 0.00168439909f,
-     0.00123608555f, 0.000741281838f},
-    {0.0f, -0.0374028124f, -0.0496056825f, -0.0336090028f, -0.0061165872f, 0.0129151074f, 0.0171759818f, 0.0124832597f,
-     0.00588977756f, 0.00164490344f, -0.000394470233f, -0.00087519479f, -0.000837986125f, -0.000451002416f,
-     -0.00034661722f, -0.000198950496f}};
-
-constexpr double erfSpacing = 17.0 / 64.0;
-
 /// By one table look-up within registers for each power. At the bound p a rounds to one, which is therefore the result
 /// from there on: casts to integers rely on it.
 Expr erfByTable(Expr x) {
   constexpr double big = 0x1.8p23;
-  Expr a = atMost(abs(x), 3.94);
+  Expr a = atMost(abs(x), erfIsOne);
   Expr sum = fma(a, 1.0 / erfSpacing, big);
   Expr t = fma(sum - big, -erfSpacing, a);
   Expr p = hardwareLookUp(erfTable[5], asInteger(sum));
