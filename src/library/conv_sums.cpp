@@ -7,7 +7,7 @@ namespace tokamak::library {
 namespace {
 
 constexpr int64_t kBlock = 16;              // channels of a block
-constexpr int64_t kLongestSum = 288;        // products that a part adds one after another
+constexpr int64_t kPartChannels = 32;       // that a part adds up one after another
 constexpr int64_t kSmallImages = 1 << 20;   // bytes that are reordered in no time
 constexpr int64_t kTinyImages = 128 << 10;  // the same of kernels of one element, whose sums differ only there
 constexpr int64_t kManyChannels = 256;      // from which on the arithmetic outweighs any reordering
@@ -30,7 +30,7 @@ ConvSums planSums(const ConvDesc& desc, const ConvDims& dims) {
   if (bytes <= kSmallImages || dims.channels >= kManyChannels) return {.blocks = true};
   if (!canBeCut(desc)) return {};
   for (int64_t parts = 2; parts <= kMaxParts; ++parts)
-    if (dims.channels % (parts * kBlock) == 0 && dims.channels / parts * taps <= kLongestSum) return {.parts = parts};
+    if (dims.channels % (parts * kBlock) == 0 && dims.channels / parts <= kPartChannels) return {.parts = parts};
   return {};
 }
 

@@ -121,20 +121,39 @@ ValueId foldArrays(Rewriter& rewriter, const Node& node, int64_t limit) {
   return rewriter.append(Constant{std::make_shared<const Array>(std::move(*value))}, {}, node.type);
 }
 
+ValueId fold(Rewriter& rewriter, const Node& node, int64_t limit) {
+  if (node.operands.empty()) return {};
+  auto known = [&](ValueId v) { return isKnown(rewriter.target().node(v).op); };
+  if (!std::all_of(node.operands.begin(), node.operands.end(), known)) return {};
+  if (isElementwise(node.op) || std::holds_alternative<Activation>(node.op))
+    if (const ValueId v = foldSplats(rewriter, node); v.valid()) return v;
+  if (const ValueId v = foldMovedSplat(rewriter, node); v.valid()) return v;
+  if (const auto* op = std::get_if<Reduce>(&node.op))
+    if (const ValueId v = foldReducedSplat(rewriter, node, *op); v.valid()) return v;
+  return foldArrays(rewriter, node, limit);
+}
+
+/// Whether products alone read v and can take the array as it lies.
+bool isForProducts(const Graph& graph, ValueId v, const std::vector<ValueId>& users) {
+  return swapsLastTwo(graph, v) && !users.empty() && std::ranges::all_of(users, [&](ValueId user) {
+    return std::holds_alternative<MatMul>(graph.node(user).op);
+  });
+}
+
 }  // namespace
 
 Result<Changed> FoldConstants::run(Graph& graph) const {
-  return rewriteNodes(graph, [this](Rewriter& rewriter, const Node& node) -> ValueId {
-    if (node.operands.empty()) return {};
-    auto known = [&](ValueId v) { return isKnown(rewriter.target().node(v).op); };
-    if (!std::all_of(node.operands.begin(), node.operands.end(), known)) return {};
-    if (isElementwise(node.op) || std::holds_alternative<Activation>(node.op))
-      if (const ValueId v = foldSplats(rewriter, node); v.valid()) return v;
-    if (const ValueId v = foldMovedSplat(rewriter, node); v.valid()) return v;
-    if (const auto* op = std::get_if<Reduce>(&node.op))
-      if (const ValueId v = foldReducedSplat(rewriter, node, *op); v.valid()) return v;
-    return foldArrays(rewriter, node, limit);
-  });
+  const auto users = graph.users();
+  Rewriter rewriter(graph);
+  for (ValueId v : rewriter.values()) {
+    const Node node = rewriter.visit(v);
+    const ValueId folded = isForProducts(graph, v, users[v.index]) ? ValueId{} : fold(rewriter, node, limit);
+    if (folded.valid())
+      rewriter.replace(v, folded);
+    else
+      rewriter.keep(v);
+  }
+  return rewriter.finish();
 }
 
 }  // namespace tokamak

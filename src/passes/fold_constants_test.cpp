@@ -60,6 +60,16 @@ TEST(FoldConstants, NeverMaterialisesWhatIsCheapToCompute) {
     })");
 }
 
+TEST(FoldConstants, LeavesTransposesToProducts) {
+  expectNoRewrite(FoldConstants{}, R"(
+    graph @f(%x: f32[1, 2]) {
+      %0 = constant {data = [1.0, 2.0, 3.0, 4.0]} : f32[2, 2]
+      %1 = transpose %0 {perm = [1, 0]} : f32[2, 2]
+      %2 = matmul %x, %1 : f32[1, 2]
+      return %2
+    })");
+}
+
 TEST(FoldConstants, LeavesHalvesThatWouldRound) {
   expectRewrite(FoldConstants{}, R"(
     graph @f(%x: bf16[]) {

@@ -24,4 +24,7 @@ ValueId broadcasted(Emitter& emit, ValueId x, const std::vector<Axis>& axes, con
 /// The number every element of v has: of a Full, or of a Constant with one element.
 std::optional<Scalar> splatOf(const Graph& graph, ValueId v);
 
+/// Whether v is a transpose of the last two axes only.
+bool swapsLastTwo(const Graph& graph, ValueId v);
+
 }  // namespace tokamak

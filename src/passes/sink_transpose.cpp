@@ -98,15 +98,6 @@ ValueId sinkBelowMove(Rewriter& rewriter, const Node& node) {
   return rewriter.transpose(rewriter.append(*op, std::move(operands), std::move(type)), perm);
 }
 
-/// Whether v is a transpose of the last two axes only.
-bool swapsLastTwo(const Graph& graph, ValueId v) {
-  const auto* transpose = transposeOf(graph, v);
-  if (!transpose) return false;
-  std::vector<Axis> perm = transpose->perm;
-  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-  return isIdentityPermutation(perm);
-}
-
 ValueId foldIntoMatMul(Rewriter& rewriter, const Node& node, MatMul op) {
   const bool a = swapsLastTwo(rewriter.target(), node.operands[0]);
   const bool b = swapsLastTwo(rewriter.target(), node.operands[1]);

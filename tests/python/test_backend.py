@@ -171,6 +171,16 @@ def test_what_frozen_weights_alone_decide_is_computed_once():
             net.parametrizations.weight.original0.mul_(3)
 
 
+def test_frozen_weight_norms_are_as_exact_as_eagers():
+    torch.manual_seed(0)
+    net = torch.nn.utils.parametrizations.weight_norm(torch.nn.Conv1d(192, 192, 128, groups=16), dim=2).eval()
+    x = F.one_hot(torch.tensor([127]), 255).float().expand(1, 192, 255)  # of sums of few weights
+    with torch.no_grad():
+        eager, ours = net(x), compile(net, freeze=True)(x)
+        exact = net.double()(x.double())
+    assert (ours - exact).norm() <= 1.1 * (eager - exact).norm()
+
+
 def test_results_that_frozen_weights_alone_decide_are_the_callers():
     table = torch.nn.Parameter(torch.randn(6, 4))
 

@@ -1,6 +1,7 @@
 """What depends on frozen weights and on nothing else: computed once, by eager, when the graph is compiled.
 
-A weight norm, a table of position biases, a sum of weights: with the weights they are as constant as those.
+A weight norm, a table of position biases, a sum of weights: with the weights they are as constant as those. Sums are
+added up in f64: decomposed ops call for sums that eager's own kernels make with more care than its `sum` does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,16 @@ from torch.fx import Graph, Node
 
 from .views import VIEWS
 
+aten = torch.ops.aten
+
+SUMS = {
+    aten.sum.default,
+    aten.sum.dim_IntList,
+    aten.mean.default,
+    aten.mean.dim,
+    aten.var.correction,
+    aten.linalg_vector_norm.default,
+}
 SMALL = 1 << 20  # bytes that a result may have whatever it was computed from
 
 
@@ -68,5 +79,8 @@ class Values:
         if node not in self.values:
             args, kwargs = torch.fx.map_arg((node.args, node.kwargs), self.of)
             with unset_fake_temporarily(), torch.no_grad():
-                self.values[node] = node.target(*args, **kwargs)
+                if node.target in SUMS and args[0].dtype == torch.float32:
+                    self.values[node] = node.target(args[0].double(), *args[1:], **kwargs).to(node.meta["val"].dtype)
+                else:
+                    self.values[node] = node.target(*args, **kwargs)
         return self.values[node]
