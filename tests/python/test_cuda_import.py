@@ -4,7 +4,7 @@ import operator
 
 import torch
 import torch.nn.functional as F
-from tokamak.conv_biases import split, split_biases
+from tokamak.conv_biases import split, split_biases, sum_gradient
 from tokamak.importer.graph import Importer
 from tokamak.importer.views import reinterpret
 from tokamak.lowering import registry
@@ -76,6 +76,79 @@ def test_a_convolution_without_its_bias_and_the_bias_are_the_same():
     module.recompile()
     assert "add" in module.code
     torch.testing.assert_close(module(x, w, bias), function(x, w, bias))
+
+
+def backward_of_a_bias(norm, memory_format=torch.contiguous_format):
+    """The gradients of a convolution whose result a batch norm or a product with a tensor follows."""
+
+    def gradients(x, w, g, y, scale):
+        if norm:
+            parts = torch.ops.aten.native_batch_norm_backward(
+                g, y, scale, None, None, scale, scale, True, 1e-5, [True] * 3
+            )
+            g = parts[0]
+        else:
+            g = g * y
+        return torch.ops.aten.convolution_backward(g, x, w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True] * 3)
+
+    def inputs():
+        laid = [torch.randn(shape).contiguous(memory_format=memory_format) for shape in ((2, 3, 9, 9), (2, 4, 9, 9))]
+        return laid[0], torch.randn(4, 3, 3, 3), laid[1], laid[1].clone(), torch.rand(4)
+
+    return gradients, inputs
+
+
+def on_a_gpu(function, inputs):
+    """The graph of a function, whose values are then said to lie on a GPU: without CUDA torch traces some ops only so."""
+    with FakeTensorMode() as mode:
+        module = make_fx(function, tracing_mode="fake")(*inputs())
+
+        def moved(t):
+            with mode:
+                return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda")
+
+        for node in module.graph.nodes:
+            if "val" in node.meta:
+                node.meta["val"] = torch.utils._pytree.tree_map_only(torch.Tensor, moved, node.meta["val"])
+        split_biases(module)
+    return module
+
+
+def test_the_gradient_of_a_bias_is_summed_by_the_kernel_before_it():
+    for norm, layout in ((True, torch.contiguous_format), (False, torch.channels_last)):
+        module = on_a_gpu(*backward_of_a_bias(norm, layout))
+        importer = Importer(module, "backward")
+        importer.run()
+        call = next(
+            step for steps in importer.after.values() for step in steps if "convolution_backward" in str(step[1])
+        )
+        assert call[2][3] is None and call[2][10] == [True, True, False]  # ATen does not sum it
+        assert "kind = sum" in importer.segments[0].graph.text()
+
+
+def test_the_gradient_of_a_bias_that_would_be_read_again_is_atens():
+    module = on_a_gpu(*backward_of_a_bias(False))
+    assert "[True, True, True]" in module.graph.python_code("self").src
+
+
+def test_a_summed_gradient_and_atens_are_the_same():
+    gradients, inputs = backward_of_a_bias(False)
+    inputs = inputs()
+    module = make_fx(gradients, tracing_mode="fake")(*inputs)
+    sum_gradient(module, next(n for n in module.graph.nodes if n.target is torch.ops.aten.convolution_backward.default))
+    module.recompile()
+    assert "aten.sum" in module.code
+    for ours, atens in zip(module(*inputs), gradients(*inputs), strict=True):
+        torch.testing.assert_close(ours, atens)
+
+
+def test_a_sum_of_halves_is_of_what_they_were_before_they_were_rounded():
+    with FakeTensorMode():
+        x = torch.empty((8, 16), device="cuda", dtype=torch.bfloat16)
+        module = make_fx(lambda x: ((y := x * 3), y.sum(0)), tracing_mode="fake")(x)
+    importer = Importer(module, "forward")
+    importer.run()
+    assert "reduce" in (text := importer.segments[0].graph.text()) and "f32[16]" in text
 
 
 def test_an_index_out_of_range_stops_the_gpu_without_being_waited_for():

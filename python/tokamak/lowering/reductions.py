@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from tokamak.importer.segment import HALVES
+
 from .algebra import Expr, rounded, widened
 from .registry import Context, Unsupported, Value, lowers
 
@@ -36,9 +38,11 @@ for _name in ("sum", "prod", "mean"):
     def total(
         c: Context, x: Value, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, _kind: str = _name
     ) -> Value:
-        """In the dtype asked for, or i64 for integers."""
-        out = fold(c, _kind, c.b.cast(x, c.dtype), dim, keepdim)
-        return c.b.cast(out, c.dtype)
+        """In the dtype asked for, or i64 for integers; of halves before they were rounded, where the same kernel has
+        them."""
+        wide = x.dtype in HALVES and c.dtype in (*HALVES, "f32")
+        out = fold(c, _kind, widened(c, x) if wide else c.b.cast(x, c.dtype), dim, keepdim)
+        return rounded(c, out, c.dtype)
 
 
 for _name in ("amax", "amin", "max", "min"):
