@@ -99,7 +99,7 @@ def backward_of_a_bias(norm, memory_format=torch.contiguous_format):
 
 
 def on_a_gpu(function, inputs):
-    """The graph of a function, whose values are then said to lie on a GPU: without CUDA torch traces some ops only so."""
+    """A graph whose values are then said to lie on a GPU: without CUDA torch traces some ops only so."""
     with FakeTensorMode() as mode:
         module = make_fx(function, tracing_mode="fake")(*inputs())
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "bench/machine.h"
 #include "command.h"
@@ -33,6 +34,7 @@ struct Options {
 struct Measurement {
   size_t kernels = 0;
   double bytes = 0, seconds = 0, limitSeconds = 0;
+  std::optional<double> hostSeconds;  // on a GPU: until a call returns
   bool read = false;
   int64_t peakBytes = 0;
 };
@@ -78,6 +80,7 @@ Result<Measurement> measureCuda(const Graph& graph, const Inputs& inputs, int or
   Measurement out;
   out.kernels = compiled.explanation.ledger.regions.size();
   out.bytes = timing.bytes, out.seconds = timing.seconds, out.limitSeconds = timing.copySeconds;
+  out.hostSeconds = timing.hostSeconds;
   out.peakBytes = timing.peakBytes;
   return out;
 }
@@ -93,11 +96,12 @@ Result<Outcome> run(Options options) {
   const double fraction = m.limitSeconds / m.seconds;
   const std::string limit = m.read ? "read" : "copy";
   if (options.json) {
-    const nlohmann::ordered_json out = {{"graph", graph.name},  {"dims", inputs.dims},
-                                        {"kernels", m.kernels}, {"ms", m.seconds * 1e3},
-                                        {"bytes", m.bytes},     {"gb_per_s", m.bytes / m.seconds / 1e9},
-                                        {"limit", limit},       {"limit_ms", m.limitSeconds * 1e3},
-                                        {"fraction", fraction}, {"peak_scratch_bytes", m.peakBytes}};
+    nlohmann::ordered_json out = {{"graph", graph.name},  {"dims", inputs.dims},
+                                  {"kernels", m.kernels}, {"ms", m.seconds * 1e3},
+                                  {"bytes", m.bytes},     {"gb_per_s", m.bytes / m.seconds / 1e9},
+                                  {"limit", limit},       {"limit_ms", m.limitSeconds * 1e3},
+                                  {"fraction", fraction}, {"peak_scratch_bytes", m.peakBytes}};
+    if (m.hostSeconds) out["host_us"] = *m.hostSeconds * 1e6;
     say(out.dump(2) + "\n");
     return Outcome::done;
   }
@@ -106,6 +110,7 @@ Result<Outcome> run(Options options) {
   say(fmt::format("  median {}   {:.1f} GB/s of {}   {:.2f} of a {} ({})\n", formatMicroseconds(m.seconds * 1e6),
                   m.bytes / m.seconds / 1e9, formatBytes(m.bytes), fraction, limit,
                   formatMicroseconds(m.limitSeconds * 1e6)));
+  if (m.hostSeconds) say(fmt::format("  a call takes {:.2f} us of the host's time\n", *m.hostSeconds * 1e6));
   return Outcome::done;
 }
 
