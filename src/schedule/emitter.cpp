@@ -54,8 +54,16 @@ std::function<void()> Emitter::scoped(std::function<void()> body) {
   return [this, body = std::move(body)] { scope(body); };
 }
 
-void Emitter::setFlat(const Shape& shape, const std::vector<Index>& index, const Index& flat) {
-  scopes_.back().flats.push_back({shape, index, flat});
+void Emitter::setFlat(const Shape& shape, const std::vector<Index>& index, const Index& flat,
+                      std::optional<WiderLoads> wider) {
+  scopes_.back().flats.push_back({shape, index, flat, wider});
+}
+
+const Emitter::Flat* Emitter::known(const Shape& shape, const At& at) const {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+    for (const Flat& flat : scope->flats)
+      if (flat.index == at.index && flat.shape == shape) return &flat;
+  return nullptr;
 }
 
 ExprId Emitter::castTo(ExprId x, DType to, bool keepRounding) {
@@ -67,8 +75,12 @@ ExprId Emitter::castTo(ExprId x, DType to, bool keepRounding) {
 ExprId Emitter::compute(ValueId v, const At& at) {
   if (auto it = sources_.find(v.index); it != sources_.end()) return it->second(at);
   const Node& node = graph_.node(v);
-  if (auto it = buffers_.find(v.index); it != buffers_.end())
-    return loadFlat(it->second, flatten(node.type.shape, at), at, node.type.dtype);
+  if (auto it = buffers_.find(v.index); it != buffers_.end()) {
+    At from = at;
+    if (const Flat* flat = known(node.type.shape, at); flat && flat->wider && flat->wider->mask == at.mask)
+      from.mask = flat->wider->loads;
+    return loadFlat(it->second, flatten(node.type.shape, at), from, node.type.dtype);
+  }
   const DType type = computeType(node.type.dtype);
   auto m = math(at);
   if (auto* op = std::get_if<Full>(&node.op)) {
@@ -110,9 +122,7 @@ void Emitter::hold(std::vector<bool> buffers) {
 }
 
 Index Emitter::flatten(const Shape& shape, const At& at) {
-  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
-    for (const Flat& known : scope->flats)
-      if (known.index == at.index && known.shape == shape) return known.flat;
+  if (const Flat* flat = known(shape, at)) return flat->flat;
   auto m = math(at);
   Index flat = m.constant(0);
   Dim stride = 1;

@@ -61,8 +61,13 @@ class Emitter {
   std::function<void()> scoped(std::function<void()> body);
 
   /// In this scope the place `index` of a tensor of this shape is its flat element `flat`, though arithmetic on the
-  /// index alone would not show that it moves by one a lane.
-  void setFlat(const Shape& shape, const std::vector<Index>& index, const Index& flat);
+  /// index alone would not show that it moves by one a lane. `loads`: lanes that `mask` leaves out lie in the tensor
+  /// too, and loads there are masked by this instead.
+  struct WiderLoads {
+    ExprId mask, loads;
+  };
+  void setFlat(const Shape& shape, const std::vector<Index>& index, const Index& flat,
+               std::optional<WiderLoads> wider = {});
 
   IndexMath math(const At& at) { return IndexMath(w, at.lanes); }
   const Graph& graph() const { return graph_; }
@@ -81,6 +86,7 @@ class Emitter {
     Shape shape;
     std::vector<Index> index;
     Index flat;
+    std::optional<WiderLoads> wider;
   };
   struct Scope {
     std::unordered_map<Key, ExprId, KeyHash> values;
@@ -88,6 +94,7 @@ class Emitter {
   };
 
   static At normal(Writer& w, const At& at);
+  const Flat* known(const Shape& shape, const At& at) const;
   ExprId compute(ValueId v, const At& at);
   ExprId elementwise(const Node& node, const At& at);
   ExprId castTo(ExprId x, DType to, bool keepRounding);

@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "fuzz/compare.h"
+#include "fuzz/random_graph.h"
 #include "gpu_plans/run.h"
 
 namespace tokamak::gpu_plans {
@@ -53,6 +57,26 @@ TEST(GpuRows, AWarpOrABlockTakesARow) {
   EXPECT_EQ(plansOf(layerNorm("bf16", "5", "1024")), "reduce: registers, 32 threads, 4 x 8 lanes, 28 blocks\n");
   EXPECT_EQ(plansOf(layerNorm("bf16", "3", "4096")), "reduce: registers, 128 threads, 4 x 8 lanes, 7 blocks\n");
   EXPECT_EQ(plansOf(softmax("f32", "2", "5000")), "reduce: registers, 160 threads, 8 x 4 lanes, 6 blocks\n");
+}
+
+/// The vectors at an odd row's borders are loaded whole where all of them lie in the tensor: what they hold of the rows
+/// beside it must not be seen.
+TEST(GpuRows, OddRowsDoNotSeeTheirNeighbours) {
+  for (const auto& text : {layerNorm("bf16", "8", "257"), softmax("bf16", "8", "257"), softmax("f32", "4", "1023"),
+                           fold("argmax", "bf16", "i64", "8", "257"), layerNorm("bf16", "8", "30001")}) {
+    const auto graph = parseGraph(text);
+    ASSERT_TRUE(graph) << graph.error().str();
+    auto inputs = fuzz::randomInputs(*graph, 3, {});
+    const int64_t columns = *graph->type(graph->inputs()[0]).shape[1].constant();
+    for (int64_t row = 1; row < *graph->type(graph->inputs()[0]).shape[0].constant(); row += 2)
+      for (int64_t c = 0; c < columns; ++c) inputs[0].setDouble(row * columns + c, c % 2 ? NAN : INFINITY);
+    CompileOptions options;
+    options.gpu.emplace();
+    const auto outputs = runSimtGraph(*graph, inputs, engine(), options);
+    ASSERT_TRUE(outputs) << outputs.error().str();
+    const auto same = fuzz::compareOutputs(*graph, inputs, *outputs);
+    EXPECT_TRUE(same) << text << same.error().str();
+  }
 }
 
 TEST(GpuRows, LongRowsAreSweptAgain) {

@@ -23,6 +23,8 @@ Rows::Rows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, co
   const auto rows = rows_.constant();
   const int64_t each = int64_t{plan.rows} * plan.batch;  // of a block
   wholeBlocks_ = each == 1 || (rows && *rows % each == 0);
+  const auto elements = (rows_ * domain.foldedCount).constant();
+  wholeVectors_ = elements && *elements % plan.lanes == 0;
   rowsFirst_ = std::is_sorted(domain.folded.begin(), domain.folded.end());
 }
 
@@ -130,7 +132,10 @@ Rows::Chunk Rows::chunk(ExprId from, bool low, bool high) {
   out.at.index = domainIndex(m, l_.region.domain.size(), domain_.groups, index_);
   if (rowsFirst_) {
     const ExprId flat = plan_.straddles ? w_.add(border_, from) : w_.add(start_, from);
-    l_.e.setFlat(l_.region.domain, out.at.index, {flat, unit, w_.multipleOf(flat), {}});
+    std::optional<Emitter::WiderLoads> wider;
+    if (plan_.straddles && out.at.mask && wholeVectors_)
+      wider = {out.at.mask, high ? w_.binary(BinaryKind::lt, inRow.base, w_.dim(domain_.foldedCount)) : ExprId{}};
+    l_.e.setFlat(l_.region.domain, out.at.index, {flat, unit, w_.multipleOf(flat), {}}, wider);
   }
   return out;
 }

@@ -68,8 +68,9 @@ class Rows {
   const Phases& phases_;
   std::vector<Index> index_;
   Dim rows_ = 1;
-  bool wholeBlocks_ = true;  // no block reaches past the last row
-  bool rowsFirst_ = true;    // a row lies in one piece
+  bool wholeBlocks_ = true;    // no block reaches past the last row
+  bool rowsFirst_ = true;      // a row lies in one piece
+  bool wholeVectors_ = false;  // a vector that holds some of a row holds nothing beyond the last one
   ExprId thread_, lane_, rank_, slot_, row_, rowHere_, own_, start_, border_, shift_;
   std::vector<Chunk> chunks_;
   std::vector<std::vector<kernel::VarId>> carried_;  // a fold across each, a vector each
