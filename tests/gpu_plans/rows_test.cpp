@@ -81,7 +81,9 @@ TEST(GpuRows, OddRowsDoNotSeeTheirNeighbours) {
 
 TEST(GpuRows, LongRowsAreSweptAgain) {
   EXPECT_EQ(plansOf(layerNorm("bf16", "M", "30000"), {{"M", 2}}),
-            "reduce: sweeps, 256 threads, 4 x 8 lanes, 2 blocks\n");
+            "reduce: sweeps, 480 threads, 1 x 8 lanes, 2 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "2", "25600")), "reduce: sweeps, 320 threads, 2 x 8 lanes, 2 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "2", "20480")), "reduce: sweeps, 320 threads, 4 x 8 lanes, 2 blocks\n");
   plansOf(softmax("f32", "2", "33000"));
 }
 

@@ -380,7 +380,26 @@ class Planner {
     plan.vectors = scaled(4, 1, 8);
     const double bytes = folded_ * 16 / most_;  // of one row of the widest input
     plan.threads = std::min(plan.threads, bytes >= 200000 ? kRowThreads : bytes >= 100000 ? 512 : 256);
+    if (bytes < 100000 && plan.threads == 256) divideEvenly(plan);
     return base_ + 16;
+  }
+
+  /// So many threads and vectors that a row goes in whole rounds, at least two; else rounds of one vector in which the
+  /// fewest threads have none. A last round of a few vectors takes as long as a full one.
+  void divideEvenly(FoldAxes::Plan& plan) {
+    const auto vectors = static_cast<int64_t>(std::ceil(folded_ / plan.lanes)) + plan.straddles;
+    for (const int each : {4, 2})
+      for (int threads = 512; threads >= 256; threads -= kWarp)
+        if (vectors % (threads * each) == 0 && vectors >= 2 * threads * each) {
+          plan.threads = threads, plan.vectors = scaled(each, 1, 8);
+          return;
+        }
+    int64_t least = INT64_MAX;
+    for (int threads = 512; threads >= 256; threads -= kWarp) {
+      const int64_t taken = (vectors + threads - 1) / threads * threads;
+      if (taken < least) least = taken, plan.threads = threads;
+    }
+    plan.vectors = scaled(1, 1, 8);
   }
 
   Lowering l_;
