@@ -13,6 +13,9 @@ AVERAGES = {
     "inside only": lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
     "ceil": lambda x: F.avg_pool2d(x, (2, 3), (2, 2), (1, 0), ceil_mode=True),
     "ceil inside": lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+    "ceil, one window": lambda x: F.avg_pool2d(x, 4096, ceil_mode=True),  # the image is all that it costs
+    "ceil, one padded": lambda x: F.avg_pool2d(x, (30, 5), padding=(2, 1), ceil_mode=True),
+    "ceil, one inside": lambda x: F.avg_pool2d(x, 30, padding=1, ceil_mode=True, count_include_pad=False),
     "divisor": lambda x: F.avg_pool2d(x, 3, 1, 1, divisor_override=5),
     "gaps": lambda x: F.avg_pool2d(x, 2, 3),
 }
@@ -21,6 +24,7 @@ MAXIMA = {
     "overlapping": lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True),
     "dilated": lambda x: F.max_pool2d(x, (3, 2), 1, dilation=(2, 3), return_indices=True),
     "ceil": lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True, return_indices=True),
+    "ceil, one window": lambda x: F.max_pool2d(x, (4096, 5), padding=2, ceil_mode=True, return_indices=True),
 }
 ADAPTIVE = {
     "average": lambda x: (F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (9, 2)), F.adaptive_avg_pool2d(x, 4)),

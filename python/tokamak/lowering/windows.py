@@ -21,14 +21,16 @@ def per_axis(values, count: int, default=None) -> list[int]:
 
 
 def window(x: Value, out: tuple, kernel: list[int], stride, padding, dilation, ceil: bool) -> dict[str, list[int]]:
-    """The attributes of `pool`; ceil_mode is more padding at the high end."""
-    count = len(kernel)
+    """The attributes of `pool`; ceil_mode is more padding at the high end, or a shorter window if there is one."""
+    count, kernel = len(kernel), list(kernel)
     stride, padding, dilation = per_axis(stride, count, kernel), per_axis(padding, count), per_axis(dilation, count)
     extra = [0] * count
     if ceil:
         for i, (n, m) in enumerate(zip(x.shape[-count:], out[-count:], strict=True)):
             n, m = static(n, "with ceil_mode an axis"), static(m, "with ceil_mode an axis")
             extra[i] = max(0, (m - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - n - 2 * padding[i])
+            if m == 1 and dilation[i] == 1:
+                kernel[i], extra[i] = kernel[i] - extra[i], 0
     high = [p + e for p, e in zip(padding, extra, strict=True)]
     lists = {"window": kernel, "stride": stride, "low": padding, "high": high, "dilation": dilation}
     return lists | {"extra_high": extra}
