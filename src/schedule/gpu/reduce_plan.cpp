@@ -161,7 +161,7 @@ class Planner {
     if (plan.form == FoldAxes::Form::sweeps && !streamed && spreads(plan, vectors, each)) return plan;
     if (plan.form == FoldAxes::Form::sweeps) used = sweeps(plan);
     // What is read once stays in no cache, so blocks may be small and many.
-    if (streamed) plan.threads = 256, plan.vectors = scaled(8, 2, 8);
+    if (streamed && !divideEvenly(plan)) plan.threads = 256, plan.vectors = scaled(4, 2, 8);
     // Rows of a warp or less share a block of four warps, or of one where there are few of them.
     int block = 128;
     while (block > kWarp && kept_ * plan.threads / block < 2 * gpu_.multiprocessors) block /= 2;
@@ -283,10 +283,11 @@ class Planner {
       second.threads = powerUp(columns / second.lanes, 32);
       second.rows = powerUp(pieces * plan.together / 4, (wide ? 256 : 512) / second.threads);
     } else {
-      if (plan.form == FoldAxes::Form::registers) sweeps(plan);
       plan.form = FoldAxes::Form::sweeps;
+      plan.keep = false;
       plan.rows = 1;
       plan.threads = 256;
+      plan.vectors = scaled(onePass_ ? 8 : 4, 1, 8);
       plan.resident = residentOf(plan, base_);
       plan.piece = roundUp(folded_ / pieces, plan.threads * plan.lanes * plan.vectors);
       second.form = FoldAxes::Form::sweeps;
@@ -380,23 +381,30 @@ class Planner {
     plan.vectors = scaled(4, 1, 8);
     const double bytes = folded_ * 16 / most_;  // of one row of the widest input
     plan.threads = std::min(plan.threads, bytes >= 200000 ? kRowThreads : bytes >= 100000 ? 512 : 256);
-    if (bytes < 100000 && plan.threads == 256) divideEvenly(plan);
+    if (bytes < 100000 && plan.threads == 256 && !divideEvenly(plan)) fillRounds(plan);
     return base_ + 16;
   }
 
-  /// So many threads and vectors that a row goes in whole rounds, at least two; else rounds of one vector in which the
-  /// fewest threads have none. A last round of a few vectors takes as long as a full one.
-  void divideEvenly(FoldAxes::Plan& plan) {
-    const auto vectors = static_cast<int64_t>(std::ceil(folded_ / plan.lanes)) + plan.straddles;
+  double vectorsOf(const FoldAxes::Plan& plan) const { return std::ceil(folded_ / plan.lanes) + plan.straddles; }
+
+  /// So many threads and vectors that a row goes in whole rounds, at least two, if there are: a last round of a few
+  /// vectors takes as long as a full one.
+  bool divideEvenly(FoldAxes::Plan& plan) {
     for (const int each : {4, 2})
-      for (int threads = 512; threads >= 256; threads -= kWarp)
-        if (vectors % (threads * each) == 0 && vectors >= 2 * threads * each) {
-          plan.threads = threads, plan.vectors = scaled(each, 1, 8);
-          return;
-        }
-    int64_t least = INT64_MAX;
+      for (int threads = 512; threads >= 256; threads -= kWarp) {
+        const double rounds = vectorsOf(plan) / (threads * each);
+        if (rounds < 2 || rounds != std::floor(rounds)) continue;
+        plan.threads = threads, plan.vectors = scaled(each, 1, 8);
+        return true;
+      }
+    return false;
+  }
+
+  /// Rounds of one vector, in the last of which the fewest threads have none.
+  void fillRounds(FoldAxes::Plan& plan) {
+    double least = INFINITY;
     for (int threads = 512; threads >= 256; threads -= kWarp) {
-      const int64_t taken = (vectors + threads - 1) / threads * threads;
+      const double taken = std::ceil(vectorsOf(plan) / threads) * threads;
       if (taken < least) least = taken, plan.threads = threads;
     }
     plan.vectors = scaled(1, 1, 8);
