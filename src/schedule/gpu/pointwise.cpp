@@ -52,6 +52,7 @@ int threadsOfRows(int64_t vectorsInRow) {
 }
 
 constexpr int64_t kTileElements = 4096;
+constexpr int64_t kDear = 20;  // operations of an element, as fusion/weight.h counts them
 
 /// Tiles of about 64 x 64, longer one way where the other is short.
 void planTiles(Pointwise::Plan& plan, const Graph& graph, const AccessMap& accesses, const std::vector<size_t>& across,
@@ -112,6 +113,9 @@ Pointwise::Plan Pointwise::plan(const Graph& graph, const Region& region, const 
   plan.vectors = static_cast<int>(std::clamp<int64_t>(flight / std::max<int64_t>(loaded, 16), 1, flight / 16));
   if (rowThreads)
     plan.vectors = std::max(plan.vectors, 4);  // what a row shares is read and computed once for all of them
+  // Functions to the last digit of f32 take long, and blocks that are small and soon done hide it best.
+  const bool exact = std::ranges::any_of(region.outputs, [&](ValueId v) { return graph.type(v).dtype == DType::f32; });
+  if (!rowThreads && exact && weight >= kDear) plan.vectors = 1, plan.threads = 128;
   const int64_t most = 2048 * 32 / (32 + device.gpu->spareRegisters);
   while (plan.vectors > 1 && weight * plan.vectors * plan.lanes > most) plan.vectors /= 2;
   // Small tensors are spread over all multiprocessors first.
