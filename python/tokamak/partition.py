@@ -4,6 +4,9 @@ The partitioner lets the backward pass recompute from any input of the forward p
 changed in place (a running mean, a counter, a cache) no longer holds what it held: recomputing from it is silently
 wrong. Such inputs are read through a copy that may be saved and may not be recomputed; where nothing saves it, the copy
 costs nothing.
+
+A sum of two inputs is not saved either: the backward pass reads both again, as many bytes as writing and reading the
+sum, in the kernel that has the most to compute meanwhile.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ def partition(
         return default_partition(joint, inputs, **kwargs)
     keep_changed_inputs(joint, metadata)
     spell_out_norms(joint)
+    compute_sums_of_inputs_again(joint)
     return min_cut_rematerialization_partition(joint, inputs, **kwargs)
 
 
@@ -61,3 +65,18 @@ def keep_changed_inputs(joint: torch.fx.GraphModule, metadata: ViewAndMutationMe
 
 def last_placeholder(module: torch.fx.GraphModule) -> torch.fx.Node:
     return [n for n in module.graph.nodes if n.op == "placeholder"][-1]
+
+
+def compute_sums_of_inputs_again(joint: torch.fx.GraphModule) -> None:
+    for node in joint.graph.find_nodes(op="call_function", target=torch.ops.aten.add.Tensor):
+        value = node.meta["val"]
+        if value.device.type == "cuda" and all(is_like_input(x, value) for x in node.args):
+            node.meta["recompute"] = CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def is_like_input(x: Any, value: torch.Tensor) -> bool:
+    """Whether it is an input of the forward pass, as large as the value."""
+    if not isinstance(x, torch.fx.Node) or x.op != "placeholder" or x.name.startswith("tangents"):
+        return False
+    given = x.meta.get("val")
+    return isinstance(given, torch.Tensor) and given.shape == value.shape and given.dtype == value.dtype

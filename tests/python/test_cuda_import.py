@@ -8,6 +8,7 @@ from tokamak.conv_biases import split, split_biases, sum_gradient
 from tokamak.importer.graph import Importer
 from tokamak.importer.views import reinterpret
 from tokamak.lowering import registry
+from tokamak.partition import compute_sums_of_inputs_again
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -149,6 +150,19 @@ def test_a_sum_of_halves_is_of_what_they_were_before_they_were_rounded():
     importer = Importer(module, "forward")
     importer.run()
     assert "reduce" in (text := importer.segments[0].graph.text()) and "f32[16]" in text
+
+
+def test_a_sum_of_two_inputs_is_computed_again_instead_of_saved():
+    def forward(x, r, w):
+        return torch.tanh(x + r), x + w, (x + r) + x
+
+    with FakeTensorMode():
+        inputs = [torch.empty(shape, device="cuda") for shape in ((4, 8), (4, 8), (8,))]
+        module = make_fx(forward, tracing_mode="fake")(*inputs)
+    compute_sums_of_inputs_again(module)
+    adds = module.graph.find_nodes(op="call_function", target=torch.ops.aten.add.Tensor)
+    # Not the sum with a row, which would read more than it spares, nor that of a sum.
+    assert ["recompute" in node.meta for node in adds] == [True, False, True, False]
 
 
 def test_an_index_out_of_range_stops_the_gpu_without_being_waited_for():
