@@ -16,7 +16,7 @@ def heads(batch: int, heads: int, length: int, width: int, seed: int = 0) -> tor
     return numbers(batch, length, heads * width, seed=seed).view(batch, length, heads, width).transpose(1, 2)
 
 
-def operands(batch: int, count: int, queries: int, keys: int, width: int = 16) -> list[torch.Tensor]:
+def operands(batch: int, count: int, queries: int, keys: int, width: int = 32) -> list[torch.Tensor]:
     return [heads(batch, count, n, width, seed) for seed, n in enumerate((queries, keys, keys))]
 
 
@@ -67,6 +67,7 @@ def test_long_ones_and_training_are_left_to_aten() -> None:
     assert called(causal, *operands(1, 8, 256, 256))
     assert called(F.scaled_dot_product_attention, *operands(1, 2, 16, 16))
     assert not called(F.scaled_dot_product_attention, *operands(2, 8, 96, 96))
+    assert called(F.scaled_dot_product_attention, *operands(2, 8, 96, 200)), "its scores take too much memory"
     assert called(F.scaled_dot_product_attention, *(t.detach().requires_grad_() for t in operands(2, 8, 96, 96)))
 
 

@@ -19,6 +19,7 @@ from .registry import Context, Unsupported, Value, lowers
 SCORES = (1 << 14, 1 << 21)  # between which numbers of scores ours is the faster one
 ONE_QUERY = 1 << 23  # elements of the keys up to which a single query is ours
 CAUSAL = 192  # queries from which on ATen's gains more by skipping
+ROW = 5  # rows of scores longer than so many queries, of which there are two at once, take more memory than eager does
 
 
 def left_to_aten(node: torch.fx.Node) -> str | None:
@@ -38,6 +39,8 @@ def left_to_aten(node: torch.fx.Node) -> str | None:
     scores = batch * heads * length * keys
     if not SCORES[0] <= scores <= SCORES[1] or (causal and length > CAUSAL):
         return "its own kernel is the faster one here"
+    if keys > ROW * hint_of(query.shape[3]):
+        return "its own kernel takes less memory here"
     return None
 
 
