@@ -135,9 +135,8 @@ ValueId fold(Rewriter& rewriter, const Node& node, int64_t limit) {
 
 /// Whether products alone read v and can take the array as it lies.
 bool isForProducts(const Graph& graph, ValueId v, const std::vector<ValueId>& users) {
-  return swapsLastTwo(graph, v) && !users.empty() && std::ranges::all_of(users, [&](ValueId user) {
-    return std::holds_alternative<MatMul>(graph.node(user).op);
-  });
+  return swapsLastTwo(graph, v) && !users.empty() &&
+         std::ranges::all_of(users, [&](ValueId user) { return std::holds_alternative<MatMul>(graph.node(user).op); });
 }
 
 }  // namespace
