@@ -52,7 +52,7 @@ int threadsOfRows(int64_t vectorsInRow) {
 }
 
 constexpr int64_t kTileElements = 4096;
-constexpr int64_t kDear = 20;  // operations of an element, as fusion/weight.h counts them
+constexpr int64_t kDear = 12;  // operations of an element, as fusion/weight.h counts them
 
 /// Tiles of about 64 x 64, longer one way where the other is short.
 void planTiles(Pointwise::Plan& plan, const Graph& graph, const AccessMap& accesses, const std::vector<size_t>& across,
