@@ -249,8 +249,11 @@ struct Job {
     float *const panelB = scratch, *const panelsA = scratch + kPanelB * blockTerms();
     packA(row, rowEnd, begin, end, panelsA);
     for (int64_t c = column; c < columnEnd; c += kPanelB) {
-      const float* b = product.packedB + packedAt(product, c) + begin * kPanelB;
-      if (!product.packedB) panelOf(product, c, begin, end).pack(panelB, kPanelB), b = panelB;
+      const float* b = panelB;
+      if (product.packedB)
+        b = product.packedB + packedAt(product, c) + begin * kPanelB;
+      else
+        panelOf(product, c, begin, end).pack(panelB, kPanelB);
       const bool fetches = !product.packedB && c + kPanelB < columnEnd;
       const Panel following = fetches ? panelOf(product, c + kPanelB, begin, end) : Panel{};
       const int64_t tiles = (rowEnd - row + kTileRows - 1) / kTileRows;
