@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 
 #include "fusion/weight.h"
 
@@ -131,13 +132,20 @@ void overVectors(Emitter& e, const VectorLoop& loop, const Dim& begin, const Dim
 void overVectors(Emitter& e, const VectorLoop& loop, ExprId begin, int64_t multiple, ExprId end,
                  const VectorBody& body) {
   Writer& w = e.w;
-  const ExprId count = w.sub(end, begin);
-  const ExprId whole =
-      w.let("whole", w.add(begin, w.mul(w.binary(BinaryKind::div, count, w.i64(loop.wide)), w.i64(loop.wide))));
+  const auto steps = [&](ExprId from, int step) {  // where whole ones end
+    return w.let("whole", w.add(from, w.mul(w.binary(BinaryKind::div, w.sub(end, from), w.i64(step)), w.i64(step))));
+  };
+  ExprId whole = steps(begin, loop.wide);
   const int64_t known = multiple == 0 ? loop.wide : std::gcd<int64_t>(multiple, loop.wide);
   e.loop(
       "j", begin, whole, loop.wide, loop.binding,
       [&](ExprId j) { body({j, loop.wide > 1, known, {}}, At{{}, loop.wide, {}, {}}); }, loop.grain);
+  if (loop.wholeApart && loop.wide > loop.narrow) {
+    const ExprId from = std::exchange(whole, steps(whole, loop.narrow));
+    e.loop("j", from, whole, loop.narrow, Binding::serial, [&](ExprId j) {
+      body({j, loop.narrow > 1, std::gcd<int64_t>(known, loop.narrow), {}}, At{{}, loop.narrow, {}, {}});
+    });
+  }
   e.loop("j", whole, end, loop.narrow, Binding::serial, [&](ExprId j) {
     At at{{}, loop.narrow, {}, {}};
     at.tail = w.let("tail", w.binary(BinaryKind::lt, w.ramp(j, loop.narrow), end));

@@ -99,6 +99,7 @@ struct VectorLoop {
   int wide = 16, narrow = 16;
   kernel::Binding binding = kernel::Binding::serial;  // of the wide steps
   int64_t grain = 1;
+  bool wholeApart = false;  // narrow steps that are whole go without a mask too, if bounds are known at run time only
 };
 using VectorBody = std::function<void(const Index&, const At&)>;
 void overVectors(Emitter& e, const VectorLoop& loop, const Dim& begin, const Dim& end, const VectorBody& body);

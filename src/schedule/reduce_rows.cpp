@@ -57,8 +57,8 @@ class RowSweeps {
   }
 
   /// Vectors that begin where a line of the result does, after a first one that is cut short: streaming wants whole
-  /// lines.
-  void overAlignedVectors(const VectorLoop& vectors, int64_t line, const Dim& inner, const VectorBody& body) {
+  /// lines, and a line that is stored under a mask is read first.
+  void overAlignedVectors(VectorLoop vectors, int64_t line, const Dim& inner, const VectorBody& body) {
     Writer& w = l_.w;
     index_[domain_.foldedGroups.back()] = {w.i64(0), 0, 0, {}};
     const At first{domainIndex(IndexMath(w, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}};
@@ -70,6 +70,7 @@ class RowSweeps {
       at.tail = w.let("head", w.binary(BinaryKind::lt, w.ramp(j, vectors.narrow), head));
       body({j, 1, 1, {}}, at);
     });
+    vectors.wholeApart = true;
     overVectors(l_.e, vectors, head, 1, n, body);
   }
 
