@@ -28,11 +28,14 @@ DType accumulatorType(ReduceKind kind, DType operand) {
   return computeType(operand);
 }
 
+std::vector<LaneCount> anyLaneCounts(const VectorLoop& loop) {
+  if (loop.wide == loop.narrow) return {{loop.wide, false}};
+  return {{loop.wide, false}, {loop.narrow, false}};
+}
+
 std::vector<LaneCount> laneCounts(const VectorLoop& loop, const Dim& extent) {
   const auto n = extent.constant();
-  if (!n)
-    return loop.wide == loop.narrow ? std::vector<LaneCount>{{loop.wide, false}}
-                                    : std::vector<LaneCount>{{loop.wide, false}, {loop.narrow, false}};
+  if (!n) return anyLaneCounts(loop);
   int narrow = loop.narrow;
   while (narrow > 1 && narrow / 2 >= *n) narrow /= 2;
   const int wide = std::max(loop.wide, narrow);

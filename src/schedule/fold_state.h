@@ -16,7 +16,8 @@ struct LaneCount {
   int lanes;
   bool visited;
 };
-/// The lane counts of `overVectors` from 0 to `extent`.
+/// The lane counts of `overVectors`: between any bounds, and from 0 to `extent`.
+std::vector<LaneCount> anyLaneCounts(const VectorLoop& loop);
 std::vector<LaneCount> laneCounts(const VectorLoop& loop, const Dim& extent);
 
 /// The running result of one reduction in registers: one partial a lane, for each of the lane counts a loop uses.

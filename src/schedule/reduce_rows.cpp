@@ -22,13 +22,15 @@ class RowSweeps {
   }
 
   void run() {
+    const Dim inner = domain_.foldedGroups.empty() ? Dim(1) : domain_.groups.back().extent;
+    const int64_t line = oddLine(inner);
     for (const Sweep& sweep : phases_.sweeps) {
-      const Dim inner = domain_.foldedGroups.empty() ? Dim(1) : domain_.groups.back().extent;
       VectorLoop vectors{plan_.lanes * vectorsAStep(sweep, inner), plan_.lanes, Binding::serial, 1};
-      auto folds = begin(sweep, laneCounts(vectors, inner));
+      const bool byLines = line > 0 && goesByLines(sweep);
+      auto folds = begin(sweep, byLines ? anyLaneCounts(vectors) : laneCounts(vectors, inner));
       overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& offset) {
         auto body = [&](const Index& j, const At& lanes) { element(sweep, folds, offset, j, lanes); };
-        if (const int64_t line = oddLine(sweep, inner); line > 0)
+        if (byLines)
           overAlignedVectors(vectors, line, inner, body);
         else
           overVectors(l_.e, vectors, 0, inner, body);
@@ -48,12 +50,20 @@ class RowSweeps {
     return sweep.weight <= 32 && n && *n <= kShort ? 4 : 1;
   }
 
-  /// Elements of a cache line, for a sweep that streams one result whose rows begin anywhere in a line; else 0.
-  int64_t oddLine(const Sweep& sweep, const Dim& inner) const {
-    if (!streaming_ || sweep.stores.size() != 1 || !sweep.folds.empty() || domain_.foldedGroups.size() != 1) return 0;
-    const int64_t line = 64 / byteWidth(l_.graph.type(sweep.stores[0]).dtype);
+  static bool storesOne(const Sweep& sweep) { return sweep.stores.size() == 1 && sweep.folds.empty(); }
+
+  /// Elements of a cache line, if a sweep streams one result whose rows begin anywhere in a line; else 0.
+  int64_t oddLine(const Dim& inner) const {
+    const auto streams = std::find_if(phases_.sweeps.begin(), phases_.sweeps.end(), storesOne);
+    if (!streaming_ || streams == phases_.sweeps.end() || domain_.foldedGroups.size() != 1) return 0;
+    const int64_t line = 64 / byteWidth(l_.graph.type(streams->stores[0]).dtype);
     const auto n = inner.constant();
     return (n && *n % line == 0) || (n && *n < 4 * line) ? 0 : line;
+  }
+
+  /// Of a row with an odd line: the sweep that streams, and those that only fold, whose loads are whole lines then too.
+  static bool goesByLines(const Sweep& sweep) {
+    return storesOne(sweep) || (sweep.stores.empty() && sweep.keeps.empty());
   }
 
   /// Vectors that begin where a line of the result does, after a first one that is cut short: streaming wants whole
