@@ -27,6 +27,7 @@ class RowSweeps {
     for (const Sweep& sweep : phases_.sweeps) {
       VectorLoop vectors{plan_.lanes * vectorsAStep(sweep, inner), plan_.lanes, Binding::serial, 1};
       const bool byLines = line > 0 && goesByLines(sweep);
+      vectors.wholeApart = byLines && storesOne(sweep);  // a line that is stored under a mask is read first
       auto folds = begin(sweep, byLines ? anyLaneCounts(vectors) : laneCounts(vectors, inner));
       overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& offset) {
         auto body = [&](const Index& j, const At& lanes) { element(sweep, folds, offset, j, lanes); };
@@ -67,8 +68,8 @@ class RowSweeps {
   }
 
   /// Vectors that begin where a line of the result does, after a first one that is cut short: streaming wants whole
-  /// lines, and a line that is stored under a mask is read first.
-  void overAlignedVectors(VectorLoop vectors, int64_t line, const Dim& inner, const VectorBody& body) {
+  /// lines.
+  void overAlignedVectors(const VectorLoop& vectors, int64_t line, const Dim& inner, const VectorBody& body) {
     Writer& w = l_.w;
     index_[domain_.foldedGroups.back()] = {w.i64(0), 0, 0, {}};
     const At first{domainIndex(IndexMath(w, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}};
@@ -80,7 +81,6 @@ class RowSweeps {
       at.tail = w.let("head", w.binary(BinaryKind::lt, w.ramp(j, vectors.narrow), head));
       body({j, 1, 1, {}}, at);
     });
-    vectors.wholeApart = true;
     overVectors(l_.e, vectors, head, 1, n, body);
   }
 
