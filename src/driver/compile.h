@@ -12,14 +12,15 @@
 namespace tokamak {
 
 struct CompileOptions {
-  DimBindings hints;                 // likely sizes of symbolic dimensions, for the cost model; any size runs
-  bool fuse = true;                  // false: every op a kernel of its own
-  bool library = true;               // products may go to the library
-  bool useCache = true;              // of compiled kernels
-  bool eagerRounding = false;        // round to the dtype after every op, as PyTorch's eager mode does
-  bool epilogues = true;             // the library may apply what follows a product
-  int64_t maxWeight = 160;           // element operations in one kernel, at most
-  std::optional<schedule::Gpu> gpu;  // kernels are for this GPU, not for the host
+  DimBindings hints;           // likely sizes of symbolic dimensions, for the cost model; any size runs
+  bool fuse = true;            // false: every op a kernel of its own
+  bool library = true;         // products may go to the library
+  bool useCache = true;        // of compiled kernels
+  bool eagerRounding = false;  // round to the dtype after every op, as PyTorch's eager mode does
+  bool epilogues = true;       // the library may apply what follows a product
+  int64_t maxWeight = 160;     // element operations in one kernel, at most
+  double streamBytes = schedule::Device{}.streamBytes;  // results on a CPU this large are stored past the caches
+  std::optional<schedule::Gpu> gpu;                     // kernels are for this GPU, not for the host
 };
 
 /// A graph after passes, fusion and scheduling; regions that a library serves have no kernel.

@@ -94,6 +94,7 @@ Result<std::optional<schedule::Scheduled>> scheduleOne(Lowered& lowered, size_t 
   device.vectorBytes = engine.target.vectorBytes;
   device.threads = engine.host->threads();
   device.followsStreams = engine.target.cpu.starts_with("znver");
+  device.streamBytes = options.streamBytes;
   device.gpu = options.gpu;
   TK_TRY(schedule::Scheduled scheduled, schedule::scheduleRegion(lowered.graph, r, options.hints, device, entry.name));
   entry.schedule = scheduled.scheduler + ": " + scheduled.plan;
