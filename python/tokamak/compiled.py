@@ -175,7 +175,7 @@ def compile_segment(importer: Importer, level: int, options: Options) -> _ext.Ex
             device=importer.device.index if importer.device.type == "cuda" else -1,
         )
     except (_ext.Error, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
+        reason = "; ".join(line.strip() for line in str(error).splitlines())
         path = save_repro(graph.text(), importer.hints)
         command = f"tokamak repro {path}" + (" --device cuda" if importer.device.type == "cuda" else "")
         message = f"tokamak could not compile a region ({reason}); ATen runs it. To see it again: {command}"

@@ -8,10 +8,10 @@ namespace tokamak {
 
 bool servedByLibrary(const Graph& graph, ValueId product, const FusionOptions& options) {
   const Node& node = graph.node(product);
+  const DType type = graph.type(node.operands[0]).dtype;
   for (ValueId operand : node.operands)
-    if (graph.type(operand).dtype != node.type.dtype) return false;
-  if (std::find(options.libraryTypes.begin(), options.libraryTypes.end(), node.type.dtype) ==
-      options.libraryTypes.end())
+    if (graph.type(operand).dtype != type) return false;
+  if (std::find(options.libraryTypes.begin(), options.libraryTypes.end(), type) == options.libraryTypes.end())
     return false;
   if (std::holds_alternative<MatMul>(node.op))
     return options.libraryFewRows || !(isFewRows(graph, product) || isNarrowRow(graph, product));

@@ -95,6 +95,8 @@ Result<std::shared_ptr<const CublasLt>> CublasLt::open(const CublasLtOptions& op
 }
 
 Decision CublasLt::accepts(const MatMulDesc& desc) {
+  const bool wide = isHalf(desc.a) && desc.a == desc.b && desc.c == DType::f32;
+  if (wide && !desc.bias && desc.postOps.empty()) return Decision::yes();
   const bool known = isFloat(desc.c) && desc.a == desc.c && desc.b == desc.c && (!desc.bias || desc.biasType == desc.c);
   if (!known) return Decision::no("operands of several dtypes, or of one that is no float");
   bool bias = desc.bias, residual = false, activated = false;

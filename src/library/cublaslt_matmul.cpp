@@ -101,9 +101,9 @@ Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::makePlan(const Mat
     if (status == 0)
       status = api.cublasLtMatmulDescSetAttribute(plan->desc, which, static_cast<const void*>(&value), sizeof value);
   };
-  const auto layout = [&](lt::Layout& to, uint64_t rows, uint64_t columns, int64_t stride) {
+  const auto layout = [&](lt::Layout& to, DType type, uint64_t rows, uint64_t columns, int64_t stride) {
     if (status == 0)
-      status = api.cublasLtMatrixLayoutCreate(&to, typeOf(desc_.c), rows, columns, static_cast<int64_t>(rows));
+      status = api.cublasLtMatrixLayoutCreate(&to, typeOf(type), rows, columns, static_cast<int64_t>(rows));
     const auto count = static_cast<int32_t>(batch);
     if (status == 0 && batch > 1)
       status = api.cublasLtMatrixLayoutSetAttribute(to, lt::kBatchCount, &count, sizeof count);
@@ -113,9 +113,9 @@ Result<std::shared_ptr<CublasLtMatMul::Plan>> CublasLtMatMul::makePlan(const Mat
   set(lt::kTransposeA, desc_.transposeB ? lt::kTransposed : lt::kPlain);
   set(lt::kTransposeB, desc_.transposeA ? lt::kTransposed : lt::kPlain);
   set(lt::kEpilogue, epilogue_);
-  layout(plan->first, desc_.transposeB ? k : n, desc_.transposeB ? n : k, desc_.broadcastB ? 0 : n * k);
-  layout(plan->second, desc_.transposeA ? m : k, desc_.transposeA ? k : m, desc_.broadcastA ? 0 : m * k);
-  layout(plan->result, n, m, m * n);
+  layout(plan->first, desc_.b, desc_.transposeB ? k : n, desc_.transposeB ? n : k, desc_.broadcastB ? 0 : n * k);
+  layout(plan->second, desc_.a, desc_.transposeA ? m : k, desc_.transposeA ? k : m, desc_.broadcastA ? 0 : m * k);
+  layout(plan->result, desc_.c, n, m, m * n);
   if (status == 0) status = api.cublasLtMatmulPreferenceCreate(&plan->preference);
   const auto prefer = [&](lt::PreferenceAttribute which, const auto& value) {
     if (status == 0)

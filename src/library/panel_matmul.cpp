@@ -64,7 +64,10 @@ bool PanelMatMul::appliesAll(const MatMulDesc& desc) {
 
 Result<std::shared_ptr<const PanelMatMul::Prepared>> PanelMatMul::make(const MatMulDims& d) const {
   auto prepared = std::make_shared<Prepared>();
-  prepared->byPanels = d.batch == 1 && d.m > 0 && d.n > 0 && d.k > 0;
+  // oneDNN's code for batches is as fast, but its sums are longer than eager's.
+  const bool alike = d.batch > 1 && sumLength(d.k) == d.k;
+  const bool single = d.batch == 1 || (postOps_.empty() && !desc().constantB);
+  prepared->byPanels = d.m > 0 && d.n > 0 && d.k > 0 && single && !alike;
   if (!prepared->byPanels || postOps_.empty()) return std::shared_ptr<const Prepared>(std::move(prepared));
   const int64_t shape[] = {d.m, d.n};
   TK_TRY(const MemoryDesc result, makeMemoryDesc(*lib_, shape, DType::f32, denseStrides(shape)));
@@ -128,7 +131,8 @@ Result<> PanelMatMul::run(const MatMulDims& dims, std::span<void* const> buffers
   TK_TRY(const auto prepared, find(d));
   if (!prepared->byPanels) return whole_->run(dims, buffers);
   std::span<void* const> operands = buffers.subspan(desc().bias ? 3 : 2);
-  PanelProduct product{.m = d.m,
+  PanelProduct product{.batch = d.batch,
+                       .m = d.m,
                        .n = d.n,
                        .k = d.k,
                        .a = static_cast<const float*>(buffers[0]),
@@ -139,6 +143,8 @@ Result<> PanelMatMul::run(const MatMulDims& dims, std::span<void* const> buffers
                        .c = static_cast<float*>(buffers.back()),
                        .strideA = desc().transposeA ? d.m : d.k,
                        .strideB = desc().transposeB ? d.k : d.n,
+                       .stepA = desc().broadcastA ? 0 : d.m * d.k,
+                       .stepB = desc().broadcastB ? 0 : d.n * d.k,
                        .transposeA = desc().transposeA,
                        .transposeB = desc().transposeB,
                        .length = sumLength(d.k)};

@@ -7,8 +7,8 @@ namespace tokamak::library {
 
 /// Products in f32 by our own code (library/panel_product.h), which begins new sums as often as eager does and is as
 /// fast as oneDNN's, faster for small ones. A sum and then a relu or gelu are applied to tiles of the result as they
-/// are made; what else comes after it is one pass of oneDNN's. Batches, empty products and post-ops for which oneDNN
-/// has only slow code go to its matmul.
+/// are made; what else comes after it is one pass of oneDNN's. Empty products, post-ops for which oneDNN has only slow
+/// code, and batches whose sums are short or which are followed by such a pass go to its matmul.
 class PanelMatMul final : public MatMulCall {
  public:
   /// `whole` is the same product by oneDNN.

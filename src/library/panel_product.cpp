@@ -303,6 +303,17 @@ struct Job {
     if (end == x.k && x.activation == PanelActivation::gelu) applyGelu(rows, vectors, out);
   }
 
+  int64_t cells() const { return grid.down * grid.across; }
+
+  /// One of the batch.
+  Job item(int64_t i) const {
+    Job job = *this;
+    PanelProduct& x = job.product;
+    x.a += i * x.stepA, x.b += i * x.stepB, x.c += i * x.m * x.n;
+    if (x.added) x.added += i * x.m * x.n;
+    return job;
+  }
+
   void run(int64_t cell, float* scratch) const {
     const PanelProduct& x = product;
     const int64_t row = cell / grid.across * grid.rows, column = cell % grid.across * grid.columns;
@@ -322,14 +333,16 @@ bool hasPanelProduct() {
 }
 
 void runPanelProduct(const PanelProduct& product, const KernelHost& host) {
-  const int64_t threads = host.countThreads ? host.countThreads(&host) : 1;
-  const int64_t worth = product.m * product.n * product.k / kLeastWork;
-  Job job{product, planGrid(product, std::clamp<int64_t>(worth, 1, threads))};
+  const int64_t worth = product.batch * product.m * product.n * product.k / kLeastWork;
+  const int64_t threads = std::clamp<int64_t>(worth, 1, host.countThreads ? host.countThreads(&host) : 1);
+  Job job{product, planGrid(product, product.batch < threads ? threads : 1)};
   const auto body = [](void* environment, int64_t begin, int64_t end, std::byte* scratch) {
+    const Job& all = *static_cast<const Job*>(environment);
     for (int64_t cell = begin; cell < end; ++cell)
-      static_cast<const Job*>(environment)->run(cell, reinterpret_cast<float*>(scratch));
+      all.item(cell / all.cells()).run(cell % all.cells(), reinterpret_cast<float*>(scratch));
   };
-  host.parallelFor(&host, job.grid.down * job.grid.across, 1, job.scratchBytes(), body, &job);
+  const int64_t count = product.batch * job.cells();
+  host.parallelFor(&host, count, (count + threads - 1) / threads, job.scratchBytes(), body, &job);
 }
 
 int64_t packedBytes(int64_t n, int64_t k) { return roundUp(n, kPanelB) * k * static_cast<int64_t>(sizeof(float)); }

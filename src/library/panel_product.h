@@ -10,17 +10,18 @@ namespace tokamak::library {
 enum class PanelActivation : uint8_t { none, relu, gelu };
 
 /// c[m, n] = activation(a[m, k] * b[k, n] + bias[n] + added[m, n]) in f32, c and added dense row-major. A transposed
-/// operand is stored as [k, m] or [n, k]; strides are from one stored row to the next.
+/// operand is stored as [k, m] or [n, k]; strides are from one stored row to the next. Of a batch of such products,
+/// whose results and what is added to them lie one after another, `stepA` and `stepB` lead from operand to operand.
 struct PanelProduct {
-  int64_t m = 0, n = 0, k = 0;
+  int64_t batch = 1, m = 0, n = 0, k = 0;
   const float* a = nullptr;
   const float* b = nullptr;
-  const float* packedB = nullptr;  // what packB made of b, which is then not read
+  const float* packedB = nullptr;  // what packB made of b, which is then not read; the same for all of a batch
   const float* bias = nullptr;     // [n], or none
   const float* added = nullptr;    // or none
   PanelActivation activation = PanelActivation::none;
   float* c = nullptr;
-  int64_t strideA = 0, strideB = 0;
+  int64_t strideA = 0, strideB = 0, stepA = 0, stepB = 0;
   bool transposeA = false, transposeB = false;
   int64_t length = 0;  // terms that are added one after another before they are added to the result
 };

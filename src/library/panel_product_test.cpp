@@ -106,6 +106,35 @@ TEST(PanelProduct, IsTheSameOnAnyNumberOfThreads) {
   }
 }
 
+/// Operands that are the same for all of it, or not, and fewer or more products than threads.
+TEST(PanelProduct, OfABatchIsAsOneByOne) {
+  if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
+  Random random;
+  const int64_t m = 61, n = 70, k = 300;
+  for (const int64_t batch : {2, 3, 13})
+    for (const bool sharedA : {false, true}) {
+      const auto a = randoms(batch * m * k, random), b = randoms(batch * k * n, random),
+                 added = randoms(batch * m * n, random);
+      PanelProduct x{.batch = batch, .m = m, .n = n, .k = k, .a = a.data(), .b = b.data(), .added = added.data()};
+      x.strideA = k, x.strideB = n, x.stepA = sharedA ? 0 : m * k, x.stepB = k * n, x.length = sumLength(k);
+      std::vector<float> expected;
+      for (int64_t i = 0; i < batch; ++i) {
+        PanelProduct one = x;
+        one.batch = 1, one.a += i * x.stepA, one.b += i * x.stepB, one.added += i * m * n;
+        const auto c = inOrder(one);
+        expected.insert(expected.end(), c.begin(), c.end());
+      }
+      for (const int threads : {1, 2, 5, 16}) {
+        std::vector<float> c(batch * m * n + 1, 42);
+        x.c = c.data();
+        runPanelProduct(x, PretendedThreads(threads));
+        EXPECT_EQ(c.back(), 42);
+        c.pop_back();
+        ASSERT_EQ(c, expected) << batch << " products on " << threads << " threads";
+      }
+    }
+}
+
 /// The product of a column and a row of ones is the column, so that any value can be looked at; of several parts, so
 /// that only the last of them is given to the activation.
 TEST(PanelProduct, GeluIsTheErrorFunctionsOfSpecialValuesToo) {

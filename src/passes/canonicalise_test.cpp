@@ -258,6 +258,21 @@ TEST(Canonicalise, SlicesWhatTheyNeed) {
     })");
 }
 
+/// One that takes nothing may begin where the other ends, but not where that would be in what the other slices.
+TEST(Canonicalise, AnEmptySliceOfASliceStaysInside) {
+  expectRewrite(Canonicalise{}, R"(
+    graph @f(%x: f32[8]) {
+      %0 = slice %x {start = [2], stride = [4]} : f32[2]
+      %1 = slice %0 {start = [2], stride = [1]} : f32[0]
+      return %1
+    })",
+                R"(
+    graph @f(%x: f32[8]) {
+      %0 = slice %x {start = [2], stride = [4]} : f32[0]
+      return %0
+    })");
+}
+
 TEST(Canonicalise, TidiesPadsConcatsAndFlips) {
   expectRewrite(Canonicalise{}, R"(
     graph @f(%x: f32[4, 1], %e: f32[0, 1]) {

@@ -107,6 +107,7 @@ ValueId Emitter::transpose(ValueId x, std::vector<Axis> perm) {
 
 ValueId Emitter::matmul(ValueId a, ValueId b, MatMul op) {
   TensorType result = type(a);
+  if (op.wide) result.dtype = computeType(result.dtype);
   const size_t rank = result.rank();
   if (op.transposeA) result.shape[rank - 2] = type(a).shape[rank - 1];
   const Shape& right = type(b).shape;

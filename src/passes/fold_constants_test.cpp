@@ -27,6 +27,15 @@ TEST(FoldConstants, FoldsScalarsAndFulls) {
     })");
 }
 
+TEST(FoldConstants, LeavesTransposesOfLowRank) {
+  expectNoRewrite(FoldConstants{}, R"(
+    graph @f(%x: f32[4], %y: f32[]) {
+      %0 = transpose %x {perm = [0]} : f32[4]
+      %1 = transpose %y {perm = []} : f32[]
+      return %0, %1
+    })");
+}
+
 TEST(FoldConstants, EvaluatesSmallConstants) {
   expectRewrite(FoldConstants{}, R"(
     graph @f(%x: f32[2, 2]) {

@@ -174,7 +174,7 @@ ValueId broadcasted(Emitter& emit, ValueId x, const std::vector<Axis>& axes, con
 
 bool swapsLastTwo(const Graph& graph, ValueId v) {
   const auto* transpose = std::get_if<Transpose>(&graph.node(v).op);
-  if (!transpose) return false;
+  if (!transpose || transpose->perm.size() < 2) return false;
   std::vector<Axis> perm = transpose->perm;
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   return isIdentityPermutation(perm);

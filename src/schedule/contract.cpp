@@ -32,11 +32,12 @@ Contract::Plan Contract::plan(const Graph& graph, const Region& region, const Di
   if (!op || !op->transposeB || op->transposeA || !isFloat(node.type.dtype)) return plan;
   const Shape& b = graph.type(node.operands[1]).shape;
   plan.grain = std::max<int64_t>(plan.grain, static_cast<int64_t>(16384 / std::max(1.0, likely(b.back(), hints))));
-  if (!isFewRows(graph, region.contraction) || byteWidth(node.type.dtype) > 4) return plan;
+  const int64_t width = byteWidth(graph.type(node.operands[1]).dtype);
+  if (!isFewRows(graph, region.contraction) || width > 4) return plan;
   const int64_t rows = plan.rows = *rowsOfMatrix(graph, region.contraction);
   const auto columns = b[b.size() - 2].constant();
   // One row of halves, two to a word, costs little to convert again, and some processors follow one stream best.
-  if (rows == 1 && device.followsStreams && byteWidth(node.type.dtype) == 2) return plan.fetches = false, plan;
+  if (rows == 1 && device.followsStreams && width == 2) return plan.fetches = false, plan;
   // Each line of the matrix costs a load of every row, and a conversion where they are halves: some lines share them,
   // as many as there are registers for. On small pages several lines also have several page walks under way.
   for (int64_t some = 4; columns && some > plan.columns; some /= 2)

@@ -21,6 +21,12 @@ class Planner {
   Planner(const Graph& graph, const Region& region, const PhaseRules& rules)
       : graph_(graph), region_(region), rules_(rules) {
     for (ValueId v : region.nodes) inRegion_.insert(v.index);
+    for (auto v = region.nodes.rbegin(); v != region.nodes.rend(); ++v) {
+      const Node& node = graph.node(*v);
+      if (std::holds_alternative<Reduce>(node.op) || (isElementwise(node.op) && !elsewhere_.contains(v->index)))
+        continue;
+      for (ValueId operand : node.operands) elsewhere_.insert(operand.index);
+    }
   }
 
   Phases run() {
@@ -73,7 +79,8 @@ class Planner {
     const Node& node = graph_.node(v);
     if (std::holds_alternative<Reduce>(node.op)) return;
     auto it = first_.find(v.index);
-    if (rules_.keep && it != first_.end() && isFull(graph_, region_, v) && !isFree(node.op) && cost(v) >= kDear) {
+    const bool fits = isFull(graph_, region_, v) && !elsewhere_.contains(v.index);
+    if (rules_.keep && it != first_.end() && fits && !isFree(node.op) && cost(v) >= kDear) {
       auto& keeps = out.sweeps[it->second].keeps;
       if (kept_.insert(v.index).second) keeps.push_back(v), cost_.clear();
       return;
@@ -99,7 +106,8 @@ class Planner {
   const PhaseRules rules_;
   std::unordered_set<uint32_t> paired_;  // first folds of pairs
   std::unordered_set<uint32_t> inRegion_;
-  std::unordered_set<uint32_t> kept_;  // aside, by some sweep
+  std::unordered_set<uint32_t> kept_;       // aside, by some sweep
+  std::unordered_set<uint32_t> elsewhere_;  // read at other places than the one a sweep is at, as by a slice
   std::unordered_map<uint32_t, int> level_;
   std::unordered_map<uint32_t, size_t> first_;  // sweep that computes a full value first
   std::unordered_map<uint32_t, int64_t> cost_;

@@ -46,3 +46,15 @@ def test_one_row_against_frozen_weights_is_as_exact_as_eagers() -> None:
     eager = torch.cat([layer(x) for layer in layers])
     exact = torch.cat([layer.double()(x.double()) for layer in (copy.deepcopy(layer) for layer in layers)])
     assert (run(x) - exact).norm() <= 1.1 * (eager - exact).norm()
+
+
+def test_batched_products_are_as_exact_as_eagers() -> None:
+    """Of sums longer than those eager adds in one go: the weights of attention times the values."""
+    torch.manual_seed(0)
+    for x, y in (
+        (torch.randn(12, 50, 300), torch.randn(12, 300, 64)),
+        (torch.randn(3, 7, 800), torch.randn(3, 800, 9)),
+    ):
+        ours = torch.compile(torch.matmul, backend="tokamak", dynamic=False)(x, y)
+        exact = x.double() @ y.double()
+        assert (ours - exact).norm() <= 1.1 * (x @ y - exact).norm()

@@ -55,7 +55,7 @@ Result<Run> runInterpreter(const Graph& graph, const Inputs& inputs) {
   const Progress progress("evaluating with the reference evaluator");
   Run out;
   const auto start = Clock::now();
-  TK_TRY(out.outputs, evaluate(graph, inputs.arrays));
+  TK_TRY(out.outputs, evaluate(graph, inputs.arrays, EvalPrecision::wide, inputs.dims));
   out.runMs = millisecondsSince(start);
   return out;
 }
@@ -128,8 +128,8 @@ Result<std::vector<OutputSummary>> summariseAll(const Graph& graph, const Run& r
 Result<std::vector<Comparison>> checkAll(const Graph& graph, const Inputs& inputs, const Run& result) {
   TK_TRY(const Run reference, runInterpreter(graph, inputs));
   const Progress progress("evaluating with rounding errors");
-  TK_TRY(const std::vector<Array> away, evaluatePerturbed(graph, inputs.arrays, 0));
-  TK_TRY(const std::vector<Array> toward, evaluatePerturbed(graph, inputs.arrays, 1));
+  TK_TRY(const std::vector<Array> away, evaluatePerturbed(graph, inputs.arrays, 0, inputs.dims));
+  TK_TRY(const std::vector<Array> toward, evaluatePerturbed(graph, inputs.arrays, 1, inputs.dims));
   std::vector<Comparison> out;
   out.reserve(result.outputs.size());
   for (size_t i = 0; i < result.outputs.size(); ++i)

@@ -211,15 +211,7 @@ Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options) {
   std::vector<std::vector<int64_t>> shapes;
   shapes.reserve(out.arrays.size());
   for (const Array& array : out.arrays) shapes.push_back(array.shape());
-  TK_TRY(const DimBindings bound, bindDims(graph, shapes));
-  for (const auto& [name, value] : bound) {
-    const auto [it, fresh] = out.dims.emplace(name, value);
-    if (!fresh && it->second != value)
-      return Diagnostic{"T0804",
-                        {},
-                        fmt::format("--dims says {} is {}, the input files say {}", name, it->second, value),
-                        "leave it out of --dims"};
-  }
+  TK_TRY(out.dims, bindDims(graph, shapes, out.dims));
   return out;
 }
 
@@ -237,7 +229,8 @@ Array randomArray(DType dtype, const std::vector<int64_t>& shape, uint64_t seed,
       }
       const double u = (static_cast<double>(words[k & ~1]) + 1) * 0x1p-32;
       const double angle = 2 * std::numbers::pi * static_cast<double>(words[k | 1]) * 0x1p-32;
-      out.setDouble(i + k, kind.scale * std::sqrt(-2 * std::log(u)) * (k & 1 ? std::sin(angle) : std::cos(angle)));
+      const double normal = kind.scale * std::sqrt(-2 * std::log(u)) * (k & 1 ? std::sin(angle) : std::cos(angle));
+      out.setDouble(i + k, kind.positive ? 0.5 + std::abs(normal) : normal);
     }
   }
   return out;
@@ -265,6 +258,8 @@ RandomKindOf randomKind(const Graph& graph, ValueId input, const DimBindings& di
     if (reads(0) && (std::holds_alternative<Reshape>(node.op) || std::holds_alternative<Broadcast>(node.op) ||
                      std::holds_alternative<Transpose>(node.op) || std::holds_alternative<Cast>(node.op)))
       same[i] = true;
+    if (const auto* op = std::get_if<Norm>(&node.op))
+      out.positive |= reads(op->affine ? 4 : 2) && op->kind == NormKind::batch;
     if (!reads(1)) continue;
     const size_t rank = graph.type(node.operands[1]).rank();
     if (const auto* op = std::get_if<Gather>(&node.op)) indexes(op->axis);

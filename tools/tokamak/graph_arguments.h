@@ -43,8 +43,9 @@ Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options);
 
 /// What random elements of an input are made of, by what the graph does with it.
 struct RandomKindOf {
-  int64_t bound = 10;  // integers are in [0, bound): the extent of the axis they index, if they do
-  double scale = 1;    // floats are normal(0, scale): 1/sqrt(k) for the weights of a product over k elements
+  int64_t bound = 10;     // integers are in [0, bound): the extent of the axis they index, if they do
+  double scale = 1;       // floats are normal(0, scale): 1/sqrt(k) for the weights of a product over k elements
+  bool positive = false;  // or as far above 1/2 as those are from 0: a variance
 };
 RandomKindOf randomKind(const Graph& graph, ValueId input, const DimBindings& dims);
 

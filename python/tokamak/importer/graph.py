@@ -18,6 +18,7 @@ import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from tokamak import _ext
 from tokamak.lowering import registry
@@ -197,6 +198,8 @@ class Importer:
         for leaf in leaves(fake):
             if isinstance(leaf, torch.Tensor):
                 why_not(leaf, self.device)
+                if any(map(self.found_by_running, leaf.shape)):
+                    raise Unsupported("its size is known once it has run")
         lowering = registry.find(node.target)
         args = [self.entries[n] for n in node.all_input_nodes]
         level = max([e.level for e in args], default=0)
@@ -333,6 +336,9 @@ class Importer:
                 Refusal(node.name, op_name(node.target), reason, sum(map(bytes_of, {*node.all_input_nodes, node})))
             )
         inputs = [self.entries[n] for n in node.all_input_nodes]
+        for entry in inputs:  # a number that a call gave the size of has that call's level once it has a place
+            if isinstance(entry.fake, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+                self.slot_of(entry)
         level = max([e.level for e in inputs], default=0)
         if node.is_impure() or has_effect(node.target):
             level = self.last_effect = max(level, self.last_effect)
@@ -465,6 +471,10 @@ class Importer:
         if isinstance(number, (int, float, bool)):
             return True
         return all(s.name in self.symbols for s in number.node.expr.free_symbols)
+
+    def found_by_running(self, size: Any) -> bool:
+        """Whether a size is one that the data decide, and no value before has it."""
+        return bool(free_unbacked_symbols(size)) and not self.computable(size)
 
     # The end
 

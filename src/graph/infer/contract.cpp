@@ -28,7 +28,7 @@ Result<TensorType> inferOp(const MatMul& op, const Site& site) {
   if (site.count() == 3) TK_RETURN_IF_ERROR(site.expectShape(2, {n}, "one number for each column"));
   batch.push_back(m);
   batch.push_back(n);
-  return TensorType{a.dtype, std::move(batch)};
+  return TensorType{op.wide ? computeType(a.dtype) : a.dtype, std::move(batch)};
 }
 
 Result<TensorType> inferOp(const Conv& op, const Site& site) {

@@ -112,6 +112,8 @@ TEST(Infer, SlicesStayInside) {
   EXPECT_EQ(check(in, "slice %x {start = [N, 0], stride = [1, 1]} : f32[M - N, 64]"), "ok");
   EXPECT_EQ(check(in, "slice %x {start = [0, 64], stride = [1, 1]} : f32[M, 0]"), "ok");
   EXPECT_EQ(check(in, "slice %x {start = [0, 65], stride = [1, 1]} : f32[M, 0]"), "T0209");
+  EXPECT_EQ(check(in, "slice %x {start = [0, 9223372036854775807], stride = [1, 2147483648]} : f32[M, 4294967297]"),
+            "T0209");
   EXPECT_EQ(check(in, "slice %x {start = [0, 0], stride = [1, 0]} : f32[M, 1]"), "T0204");
   EXPECT_EQ(check(in, "slice %x {start = [0], stride = [1]} : f32[M]"), "T0204");
   EXPECT_EQ(check(in, "slice %x {start = [0, 0]} : f32[M, 64]"), "T0204");
@@ -122,6 +124,8 @@ TEST(Infer, PadsAndJoins) {
   EXPECT_EQ(check(in, "pad %x {low = [1, -4], high = [N, 0], value = 0.0} : f32[M + N + 1, 60]"), "ok");
   EXPECT_EQ(check(in, "pad %x {low = [1, -4], high = [0, 0], value = 0.0} : f32[M, 60]"), "T0205");
   EXPECT_EQ(check(in, "pad %b {low = [-5], high = [5], value = 0} : u8[4]"), "T0209");
+  const char* wraps = "pad %b {low = [9223372036854775807], high = [9223372036854775807], value = 0} : u8[2]";
+  EXPECT_EQ(check(in, wraps), "T0209");
   EXPECT_EQ(check(in, "pad %b {low = [1], high = [0], value = 0.5} : u8[5]"), "T0210");
   EXPECT_EQ(check(in, "pad %b {low = [1, 1], high = [0, 0], value = 0} : u8[5]"), "T0204");
   EXPECT_EQ(check(in, "concat %x, %n, %x {axis = 0} : f32[2*M + N, 64]"), "ok");
@@ -187,6 +191,9 @@ TEST(Infer, Products) {
   EXPECT_EQ(check(in, "matmul %a, %v, %d {transpose_b = true} : f32[B, 8, 32]"), "ok");
   EXPECT_EQ(check(in, "matmul %a, %b : f32[B, 8, 5]"), "ok");
   EXPECT_EQ(check(in, "matmul %w, %w {transpose_a = true} : f32[32, 32]"), "ok");
+  EXPECT_EQ(check(in, "matmul %h, %h {transpose_a = true} : f16[32, 32]"), "ok");
+  EXPECT_EQ(check(in, "matmul %h, %h {transpose_a = true, wide = true} : f32[32, 32]"), "ok");
+  EXPECT_NE(check(in, "matmul %h, %h {transpose_a = true, wide = true} : f16[32, 32]"), "ok");
   EXPECT_EQ(check(in, "matmul %a, %c : f32[B, 8, 5]"), "T0203");
   EXPECT_EQ(check(in, "matmul %w, %b : f32[B, 8, 5]"), "T0203");
   EXPECT_EQ(check(in, "matmul %a, %d : f32[B, 8]"), "T0203");

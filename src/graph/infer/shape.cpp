@@ -6,6 +6,24 @@
 
 namespace tokamak::infer {
 
+namespace {
+
+/// Whether a number, if it is known, is so small that sums of a few do not wrap.
+bool isCountable(const Dim& d) {
+  constexpr int64_t kMost = int64_t{1} << 60;
+  const auto n = d.constant();
+  return !n || (*n >= -kMost && *n <= kMost);
+}
+
+/// The same of `extent` steps.
+bool isCountable(const Dim& extent, int64_t stride) {
+  const auto n = extent.constant();
+  int64_t all = 0;
+  return !n || (!__builtin_mul_overflow(*n, stride, &all) && isCountable(all));
+}
+
+}  // namespace
+
 Result<TensorType> inferOp(const Broadcast& op, const Site& site) {
   TK_RETURN_IF_ERROR(site.expectCount(1));
   TK_TRY(const TensorType declared, site.needDeclared());
@@ -68,7 +86,8 @@ Result<TensorType> inferOp(const Slice& op, const Site& site) {
     const Dim &start = op.start[i], &extent = declared.shape[i], stride(op.stride[i]);
     // One past the last element read; an empty slice may start anywhere up to the end.
     const Dim end = extent.is(0) ? start : start + (extent - Dim(1)) * stride + Dim(1);
-    if (isSurelyNegative(start) || isSurelyNegative(x.shape[i] - end))
+    if (isSurelyNegative(start) || isSurelyNegative(x.shape[i] - end) || !isCountable(start) ||
+        !isCountable(extent, op.stride[i]))
       return site.fail(
           "T0209",
           fmt::format("along axis {} it reads {} elements from {} in steps of {}, beyond {}", i, extent.str(),
@@ -95,6 +114,8 @@ Result<TensorType> inferOp(const Pad& op, const Site& site) {
     if (isSurelyNegative(kept))
       return site.fail("T0209", fmt::format("along axis {} it cuts more elements than {} has", i, site.show(0)),
                        "cut less");
+    if (!isCountable(op.low[i]) || !isCountable(op.high[i]))
+      return site.fail("T0209", fmt::format("along axis {} it pads by more than can be counted", i), "pad less");
     type.shape.push_back(x.shape[i] + op.low[i] + op.high[i]);
   }
   return type;

@@ -110,9 +110,10 @@ Result<> checkExtents(const Graph& graph, const DimBindings& dims) {
 
 }  // namespace
 
-Result<DimBindings> bindDims(const Graph& graph, const std::vector<std::vector<int64_t>>& inputShapes) {
+Result<DimBindings> bindDims(const Graph& graph, const std::vector<std::vector<int64_t>>& inputShapes,
+                             const DimBindings& known) {
   TK_TRY(std::vector<Equation> waiting, equationsOf(graph, inputShapes));
-  DimBindings dims;
+  DimBindings dims = known;
   for (bool progress = true; progress && !waiting.empty();) {
     std::vector<Equation> later;
     for (Equation& equation : waiting) {

@@ -117,11 +117,12 @@ void round(EvalPrecision precision, Value& value) {
   for (double& element : value.floats) element = roundTo(to, element);
 }
 
-Result<std::vector<Array>> evaluateWith(const Graph& graph, const std::vector<Array>& inputs, Settle settle) {
+Result<std::vector<Array>> evaluateWith(const Graph& graph, const std::vector<Array>& inputs, Settle settle,
+                                        const DimBindings& known = {}) {
   std::vector<std::vector<int64_t>> shapes;
   shapes.reserve(inputs.size());
   for (const Array& input : inputs) shapes.push_back(input.shape());
-  TK_TRY(DimBindings dims, bindDims(graph, shapes));
+  TK_TRY(DimBindings dims, bindDims(graph, shapes, known));
   TK_RETURN_IF_ERROR(checkDTypes(graph, inputs));
   try {
     Evaluation evaluation(graph, std::move(settle), std::move(dims));
@@ -139,17 +140,20 @@ Result<std::vector<Array>> evaluateWith(const Graph& graph, const std::vector<Ar
 }  // namespace
 }  // namespace interp
 
-Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<Array>& inputs, EvalPrecision precision) {
-  return interp::evaluateWith(graph, inputs,
-                              [&](const interp::Call&, interp::Value& value) { interp::round(precision, value); });
+Result<std::vector<Array>> evaluate(const Graph& graph, const std::vector<Array>& inputs, EvalPrecision precision,
+                                    const DimBindings& known) {
+  return interp::evaluateWith(
+      graph, inputs, [&](const interp::Call&, interp::Value& value) { interp::round(precision, value); }, known);
 }
 
-Result<std::vector<Array>> evaluatePerturbed(const Graph& graph, const std::vector<Array>& inputs, uint64_t seed) {
+Result<std::vector<Array>> evaluatePerturbed(const Graph& graph, const std::vector<Array>& inputs, uint64_t seed,
+                                             const DimBindings& known) {
   interp::Perturbation perturbation(seed);
-  return interp::evaluateWith(graph, inputs, [&](const interp::Call& call, interp::Value& value) {
+  const auto settle = [&](const interp::Call& call, interp::Value& value) {
     perturbation.disturb(call, value);
     interp::round(EvalPrecision::compute, value);
-  });
+  };
+  return interp::evaluateWith(graph, inputs, settle, known);
 }
 
 }  // namespace tokamak

@@ -109,12 +109,14 @@ struct Sample {
 Sample sampleAt(const Resize& op, double scale, int64_t o, int64_t n, int64_t m) {
   const float ratio = scale > 0 ? static_cast<float>(1.0 / scale) : static_cast<float>(n) / static_cast<float>(m);
   if (op.kind == ResizeKind::nearest) {
-    const auto at = static_cast<int64_t>(std::floor(static_cast<float>(o) * ratio));
-    return {std::min(at, n - 1), std::min(at, n - 1), 0};
+    const float at = std::floor(static_cast<float>(o) * ratio);  // beyond any integer where the scale is tiny
+    const int64_t index = at >= static_cast<float>(n) ? n - 1 : at > 0 ? static_cast<int64_t>(at) : 0;
+    return {index, index, 0};
   }
   const double exact = scale > 0 ? 1.0 / scale : static_cast<double>(n) / static_cast<double>(m);
   double at = std::max((static_cast<double>(o) + 0.5) * exact - 0.5, 0.0);
   if (op.alignCorners) at = m > 1 ? static_cast<double>(o * (n - 1)) / static_cast<double>(m - 1) : 0.0;
+  at = std::min(at, static_cast<double>(n));
   const int64_t index = std::min(static_cast<int64_t>(at), n - 1);
   return {index, std::min(index + 1, n - 1), std::min(at - static_cast<double>(index), 1.0)};
 }

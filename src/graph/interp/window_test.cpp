@@ -99,6 +99,15 @@ TEST(TorchValues, AdaptivePools) {
                array(DType::i64, {1, 1, 2}, {1, 4}));
 }
 
+/// Far beyond what there is: the last element, whose distance no integer holds.
+TEST(TorchValues, ResizesByATinyScale) {
+  const Array x = array(DType::f32, {1, 1, 3}, {1, 2, 3});
+  Resize nearest{ResizeKind::nearest, 1}, linear{ResizeKind::linear, 1};
+  nearest.scale = {1e-300}, linear.scale = {1e-20};
+  expectResult(nearest, {x}, array(DType::f32, {1, 1, 2}, {1, 3}));
+  expectResult(linear, {x}, array(DType::f32, {1, 1, 2}, {3, 3}));
+}
+
 TEST(TorchValues, Resizes) {
   expectResult(Resize{ResizeKind::nearest, 1}, {array(DType::f32, {1, 1, 5}, {-2, 1.5, 0.75, 2, 2.75})},
                array(DType::f32, {1, 1, 1}, {-2}));

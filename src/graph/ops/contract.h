@@ -9,14 +9,16 @@
 namespace tokamak {
 
 /// Batched matrix product of a [..., M, K] and b [..., K, N], with an optional third operand added to it (`bias`, of
-/// shape [N]). transposeA: a is [..., K, M]; transposeB: b is [..., N, K]. Batch axes are equal, or absent in b.
+/// shape [N]). transposeA: a is [..., K, M]; transposeB: b is [..., N, K]. Batch axes are equal, or absent in b. wide:
+/// the result of halves is f32, as their products are summed.
 ///
 ///   %2 = matmul %a, %b {transpose_b = true} : f32[512, 3072]
 struct MatMul {
   static constexpr std::string_view mnemonic = "matmul";
-  bool transposeA = false, transposeB = false;
+  bool transposeA = false, transposeB = false, wide = false;
   static constexpr auto fields() {
-    return std::tuple{Field{"transpose_a", &MatMul::transposeA}, Field{"transpose_b", &MatMul::transposeB}};
+    return std::tuple{Field{"transpose_a", &MatMul::transposeA}, Field{"transpose_b", &MatMul::transposeB},
+                      Field{"wide", &MatMul::wide}};
   }
   bool operator==(const MatMul&) const = default;
 };

@@ -54,8 +54,9 @@ ValueId simplifySlice(Canonical& c, const Node& node, const Slice& op) {
   if (const auto* inner = c.op<Slice>(x)) {
     Slice composed = op;
     for (size_t i = 0; i < op.start.size(); ++i) {
-      composed.start[i] = inner->start[i] + op.start[i] * Dim(inner->stride[i]);
-      composed.stride[i] = op.stride[i] * inner->stride[i];
+      const bool none = node.type.shape[i].is(0);  // may begin at the inner one's end, beyond which x may end
+      composed.start[i] = none ? inner->start[i] : inner->start[i] + op.start[i] * Dim(inner->stride[i]);
+      if (__builtin_mul_overflow(op.stride[i], inner->stride[i], &composed.stride[i])) return {};
     }
     return c.make(composed, {c.def(x).operands[0]}, node.type);
   }

@@ -53,7 +53,7 @@ ValueId expandAttention(Emitter& emit, const Node& node, const Attention& op) {
   const Dim embedding = emit.type(q).shape[last];
   // With no keys the second product sums over nothing.
   if (emit.type(k).shape[last - 1].is(0)) return emit.full(Scalar::of(0.0), node.type.dtype, node.type.shape);
-  ValueId scores = emit.widen(emit.matmul(q, k, MatMul{false, true}));
+  ValueId scores = emit.matmul(q, k, MatMul{.transposeB = true, .wide = true});
   scores = scaled(emit, scores, op, embedding);
   if (op.causal) scores = causal(emit, scores);
   if (node.operands.size() > 3) scores = masked(emit, scores, node.operands[3]);
