@@ -153,7 +153,7 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
     if (oneSweep && !anyArg && domain.foldedGroups.size() == 1 && domain.keptGroups.size() == 1 && folded >= 256 &&
         lastKept <= 65536) {
       plan.form = Form::split;
-      plan.piece = std::max<int64_t>(8, static_cast<int64_t>(folded) / 16 / 8 * 8);
+      plan.piece = std::clamp<int64_t>(static_cast<int64_t>(folded) / 16 / 8 * 8, 8, 1024);  // longer sums lose digits
       if (folded * lastKept * 4 > device.cacheBytes) plan.fetch = Fetch::second;
     }
     plan.keep = plan.keep && folded * 4 * plan.lanes <= device.cacheBytes;

@@ -15,6 +15,7 @@ constexpr int64_t kFarApart = 1024;        // bytes from row to row from which o
 constexpr int64_t kStripBytes = 1 << 20;   // the largest strip that is
 constexpr int64_t kRowsAhead = 16;         // asked for while they are
 constexpr int64_t kRun = 16;               // rows that one sum takes in before it is added to the sum of all
+constexpr int64_t kLong = 4096;            // rows from which on that sum is f64
 constexpr int64_t kRowsBytes = 256 << 10;  // rows of up to so much together are asked for while those before are folded
 constexpr int64_t kAlongBytes = 1024;      // else each row that far ahead
 
@@ -79,7 +80,7 @@ class ColumnSweeps {
 
   void run() {
     for (const Sweep& sweep : phases_.sweeps) {
-      std::vector<FoldState> folds = begin(sweep);
+      std::vector<FoldState> folds = begin(sweep, isLong(sweep));
       overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, sweep, folds);
       finish(sweep, folds);
     }
@@ -87,12 +88,13 @@ class ColumnSweeps {
   }
 
  private:
-  std::vector<FoldState> begin(const Sweep& sweep) {
+  DType operandType(ValueId fold) const { return l_.graph.type(l_.graph.node(fold).operands[0]).dtype; }
+
+  std::vector<FoldState> begin(const Sweep& sweep, bool wide = false) {
     std::vector<FoldState> folds;
     folds.reserve(sweep.folds.size());
     for (ValueId v : sweep.folds)
-      folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind,
-                         l_.graph.type(l_.graph.node(v).operands[0]).dtype,
+      folds.emplace_back(l_.w, std::get<Reduce>(l_.graph.node(v).op).kind, wide ? DType::f64 : operandType(v),
                          std::vector<LaneCount>{{lanes_.lanes, true}}, domain_.foldedCount);
     return folds;
   }
@@ -103,6 +105,16 @@ class ColumnSweeps {
       const ReduceKind kind = std::get<Reduce>(l_.graph.node(v).op).kind;
       return (kind == ReduceKind::sum || kind == ReduceKind::mean) && isFloat(l_.graph.type(v).dtype);
     });
+  }
+
+  /// Whether rows of the innermost folded axis go in runs, each a sum of its own.
+  bool goesInRuns(const Sweep& sweep) const {
+    const auto rows = domain_.groups[domain_.foldedGroups.back()].extent.constant();
+    return isSummed(sweep) && !(rows && *rows <= kRun);
+  }
+  bool isLong(const Sweep& sweep) const {
+    const auto rows = domain_.foldedCount.constant();
+    return goesInRuns(sweep) && !(rows && *rows < kLong);
   }
 
   void element(const Sweep& sweep, std::vector<FoldState>& folds, const Index& position) {
@@ -126,8 +138,10 @@ class ColumnSweeps {
   void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
     for (size_t k = 0; k < sweep.folds.size(); ++k) {
       const bool arg = isArg(std::get<Reduce>(l_.graph.node(sweep.folds[k]).op).kind);
-      bindFold(l_, sweep.folds[k], folds[k].lanewise(lanes_.lanes),
-               arg ? folds[k].lanewisePosition(lanes_.lanes) : ExprId{}, domain_.foldedCount);
+      ExprId folded = folds[k].lanewise(lanes_.lanes);
+      if (isLong(sweep)) folded = l_.w.convert(folded, computeType(operandType(sweep.folds[k])));
+      bindFold(l_, sweep.folds[k], folded, arg ? folds[k].lanewisePosition(lanes_.lanes) : ExprId{},
+               domain_.foldedCount);
     }
     for (ValueId v : sweep.rowValues)
       if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());
@@ -173,14 +187,16 @@ class ColumnSweeps {
     if (k == domain_.foldedGroups.size()) return element(sweep, folds, position);
     Writer& w = l_.w;
     const Dim& extent = domain_.groups[domain_.foldedGroups[k]].extent;
-    const auto rows = extent.constant();
-    if (k + 1 < domain_.foldedGroups.size() || !isSummed(sweep) || (rows && *rows <= kRun))
+    if (k + 1 < domain_.foldedGroups.size() || !goesInRuns(sweep))
       return overRows(k, w.i64(0), w.dim(extent), position, sweep, folds);
     l_.e.loop("run", w.i64(0), w.dim(extent), kRun, Binding::serial, [&](ExprId run) {
       const ExprId end = w.let("end", w.binary(BinaryKind::min, w.add(run, w.i64(kRun)), w.dim(extent)));
       std::vector<FoldState> sums = begin(sweep);
       overRows(k, run, end, position, sweep, sums);
-      for (size_t i = 0; i < folds.size(); ++i) folds[i].take(sums[i].lanewise(lanes_.lanes), lanes_, position);
+      for (size_t i = 0; i < folds.size(); ++i) {
+        const ExprId sum = sums[i].lanewise(lanes_.lanes);
+        folds[i].take(isLong(sweep) ? w.convert(sum, DType::f64) : sum, lanes_, position);
+      }
     });
   }
 
@@ -294,13 +310,15 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
   VectorLoop second{plan.lanes, plan.lanes, Binding::parallel, 64};
   overVectors(l.e, second, 0, columns, [&](const Index& j, const At& lanes) {
     for (size_t k = 0; k < partial.size(); ++k) {
-      const DType type = w.bufferType(partial[k]);
+      // Sums of many pieces keep their digits in a wider type.
+      const DType narrow = w.bufferType(partial[k]);
+      const DType type = narrow == DType::f32 && combine[k] == BinaryKind::add ? DType::f64 : narrow;
       const kernel::VarId acc = w.declare("acc", w.imm(identityOf(combine[k], type), type, lanes.lanes));
       l.e.loop("p", w.i64(0), w.dim(pieces), 1, Binding::serial, [&](ExprId p) {
         const ExprId x = w.load(partial[k], w.add(w.mul(p, w.dim(columns)), j.base), lanes.lanes, lanes.tail);
-        w.assign(acc, w.binary(combine[k], w.get(acc), x));
+        w.assign(acc, w.binary(combine[k], w.get(acc), w.convert(x, type)));
       });
-      bindFold(l, sweep.folds[k], w.get(acc), {}, domain.foldedCount);
+      bindFold(l, sweep.folds[k], w.convert(w.get(acc), narrow), {}, domain.foldedCount);
     }
     storeKept(l, keptAt(l.region, placeAt(w.i64(0), j, lanes)));
   });

@@ -85,14 +85,14 @@ Scheduled RunningFold::lower(const Graph& graph, const Region& region, const Pla
           overVectors(l.e, {plan.lanes, plan.lanes, Binding::serial, 1}, begin, plan.lanes, end,
                       [&](const Index& j, const At& lanes) {
                         index[last - 1] = j;
-                        ScanRunner run(l, lanes.lanes);
+                        ScanRunner run(l, lanes.lanes, true);
                         walk(run, lanes);
                       });
         } else if (plan.lanes == 1) {
-          ScanRunner run(l, 1);
+          ScanRunner run(l, 1, true);
           walk(run, At{{}, 1, {}, {}});
         } else {
-          ScanRunner run(l, 1);
+          ScanRunner run(l, 1, true);
           overVectors(l.e, {plan.lanes, plan.lanes, Binding::serial, 1}, 0, length,
                       [&](const Index& j, const At& lanes) {
                         At at = lanes;

@@ -35,11 +35,13 @@ void bindScan(Lowering& l, ValueId scan, ExprId result) {
   l.e.bind(scan, [held](const At&) { return held; });
 }
 
-ScanRunner::ScanRunner(Lowering& l, int lanes) : l_(l), w_(l.w) {
+ScanRunner::ScanRunner(Lowering& l, int lanes, bool wide) : l_(l), w_(l.w) {
   for (ValueId v : scansOf(l.graph, l.region)) {
     const auto& op = std::get<Scan>(l.graph.node(v).op);
-    const DType type = scanType(l.graph, v);
-    Carry carry{w_.declare("carry", w_.imm(identityOf(combinerOf(op.kind), type), type, lanes)), {}};
+    const bool rounds = op.kind == ScanKind::sum || op.kind == ScanKind::prod;
+    const bool widens = wide && rounds && l.graph.type(v).dtype == DType::f32;
+    const DType type = widens ? DType::f64 : scanType(l.graph, v);
+    Carry carry{type, w_.declare("carry", w_.imm(identityOf(combinerOf(op.kind), type), type, lanes)), {}};
     if (isArg(op.kind)) carry.where = w_.declare("where", w_.imm(Scalar::of(int64_t{0}), DType::i64, lanes));
     carries_.push_back({v, carry});
   }
@@ -48,8 +50,7 @@ ScanRunner::ScanRunner(Lowering& l, int lanes) : l_(l), w_(l.w) {
 void ScanRunner::stepLanes(const At& at, ExprId position) {
   for (auto& [v, carry] : carries_) {
     const auto& op = std::get<Scan>(l_.graph.node(v).op);
-    const ExprId x =
-        w_.splat(w_.convert(l_.e.value(l_.graph.node(v).operands[0], at), scanType(l_.graph, v)), at.lanes);
+    const ExprId x = w_.splat(w_.convert(l_.e.value(l_.graph.node(v).operands[0], at), carry.type), at.lanes);
     const ExprId old = w_.get(carry.value);
     if (isArg(op.kind)) {
       // The latest of equals wins; a NaN wins over all but stays where a later NaN comes.
@@ -70,12 +71,12 @@ void ScanRunner::stepLanes(const At& at, ExprId position) {
 void ScanRunner::stepAlong(const At& at) {
   for (auto& [v, carry] : carries_) {
     const auto kind = combinerOf(std::get<Scan>(l_.graph.node(v).op).kind);
-    const DType type = scanType(l_.graph, v);
-    ExprId x = w_.splat(w_.convert(l_.e.value(l_.graph.node(v).operands[0], at), type), at.lanes);
-    if (at.tail) x = w_.select(at.tail, x, w_.imm(identityOf(kind, type), type, at.lanes));
-    const ExprId next = w_.let("run", w_.binary(kind, w_.prefix(kind, x), w_.splat(w_.get(carry.value), at.lanes)));
-    w_.assign(carry.value, w_.extract(next, at.lanes - 1));
-    bindScan(l_, v, next);
+    ExprId x = w_.splat(w_.convert(l_.e.value(l_.graph.node(v).operands[0], at), carry.type), at.lanes);
+    if (at.tail) x = w_.select(at.tail, x, w_.imm(identityOf(kind, carry.type), carry.type, at.lanes));
+    const ExprId prefix = w_.let("prefix", w_.prefix(kind, x)), old = w_.let("old", w_.get(carry.value));
+    // Not by way of the lanes: the next vector waits for this alone.
+    w_.assign(carry.value, w_.binary(kind, old, w_.extract(prefix, at.lanes - 1)));
+    bindScan(l_, v, w_.let("run", w_.binary(kind, prefix, w_.splat(old, at.lanes))));
   }
 }
 

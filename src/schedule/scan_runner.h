@@ -11,10 +11,11 @@ std::vector<ValueId> scansOf(const Graph& graph, const Region& region);
 /// The type a scan accumulates in.
 DType scanType(const Graph& graph, ValueId scan);
 
-/// The scans of a region as they run: what has been folded so far, a scalar or a lane each, in registers.
+/// The scans of a region as they run: what has been folded so far, a scalar or a lane each, in registers. `wide`: sums
+/// and products of f32 are carried in f64, as eager does on a CPU.
 class ScanRunner {
  public:
-  ScanRunner(Lowering& l, int lanes);
+  ScanRunner(Lowering& l, int lanes, bool wide);
 
   /// One step: every lane carries its own column (or there is one lane).
   void stepLanes(const At& at, ExprId position);
@@ -23,6 +24,7 @@ class ScanRunner {
 
  private:
   struct Carry {
+    DType type;
     kernel::VarId value, where;
   };
 

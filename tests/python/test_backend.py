@@ -2,6 +2,7 @@
 
 import gc
 import threading
+from collections.abc import Callable
 
 import pytest
 import tokamak
@@ -386,3 +387,22 @@ def test_sparse_complex_and_subclass_tensors_go_to_aten():
     fn = compile(lambda x, z: (x + 1, (z * 2).abs()))
     for got, want in zip(fn(x, z), (x + 1, (z * 2).abs()), strict=True):
         torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[x > 0] * 2,
+        lambda x: torch.nonzero(x),
+        lambda x: torch.zeros(int((x > 0).sum())) + 1,
+        lambda x: x[: (x > 0).sum().item()] * 3,
+        lambda x: torch.unique(x.round()) + 1,
+        lambda x: torch.repeat_interleave(x, (x > 0).long()) * 2,
+    ],
+)
+def test_sizes_that_the_data_decide(function: Callable) -> None:
+    torch._dynamo.reset()
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True):
+        run = torch.compile(function, backend="tokamak", fullgraph=True)
+        for x in (torch.tensor([1.0, -2, 3, 4]), torch.tensor([-1.0, -2, 0, 4])):
+            assert torch.equal(run(x), function(x))

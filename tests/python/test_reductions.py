@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -161,3 +163,49 @@ def test_sums_of_columns_are_as_exact_as_eagers(rows: int) -> None:
     x = torch.randn(rows, 257)
     exact, ours = x.double().sum(0), torch.compile(lambda x: x.sum(0), backend="tokamak")(x)
     assert (ours - exact).norm() <= 1.1 * (x.sum(0) - exact).norm()
+
+
+@pytest.mark.parametrize(
+    "function, shape",
+    [
+        (lambda x: x.cumsum(-1), (40, 4095)),
+        (lambda x: x.cumsum(0), (4095, 33)),
+        (lambda x: (1 + x / 100).cumprod(-1), (40, 409)),
+        (lambda x: x.sum(0), (300_003, 3)),
+        (lambda x: (x.abs() + 1).mean(0), (100_065, 33)),
+        (lambda x: x.var(0), (300_003, 3)),
+    ],
+)
+def test_long_sums_are_as_exact_as_eagers(function: Callable, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(shape)
+    ours, eager = torch.compile(function, backend="tokamak", dynamic=False)(x), function(x)
+    exact = function(x.double())
+    assert (ours - exact).norm() <= 1.5 * (eager - exact).norm()
+
+
+MOVED = {
+    "roll rows": lambda v: v.roll(1, 0),
+    "roll columns": lambda v: v.roll(1, 1),
+    "a column from elsewhere": lambda v: torch.cat([v[:, 2:3], v[:, 1:]], 1),
+    "circular": lambda v: torch.nn.functional.pad(v[None, :, :-2], (1, 1), mode="circular")[0],
+    "beside itself": lambda v: v + v.roll(2, 0),
+}
+
+
+@pytest.mark.parametrize("move", MOVED)
+def test_dear_values_read_elsewhere(move: str) -> None:
+    """What a sweep puts aside for the next is for readers at the same place only."""
+    torch.manual_seed(0)
+    for fold in (
+        lambda w: w.var(1),
+        lambda w: w.softmax(0),
+        lambda w: w.softmax(1),
+        lambda w: torch.nn.functional.layer_norm(w, w.shape[1:]),
+        lambda w: (w, w.sum(0), w.sum(1)),
+    ):
+        for shape in ((6, 8), (37, 65)):
+            x = torch.randn(shape)
+            function = functools.partial(lambda fold, x: fold(MOVED[move](x.exp())), fold)
+            torch._dynamo.reset()
+            torch.testing.assert_close(torch.compile(function, backend="tokamak")(x), function(x), atol=1e-4, rtol=1e-4)

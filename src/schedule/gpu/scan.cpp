@@ -209,7 +209,7 @@ void lowerColumnScan(Lowering& l, const RunningFold::Plan& plan) {
                for (size_t k = 0; k < outer.axes.size(); ++k) index[outer.axes[k]] = parts[k];
                const ExprId column = w.let("column", w.mul(parts.back().base, w.i64(plan.lanes)));
                index[last] = {column, plan.lanes > 1, plan.lanes, {}};
-               ScanRunner run(l, plan.lanes);
+               ScanRunner run(l, plan.lanes, false);
                const auto steps = [&](ExprId first, int64_t count) {
                  std::vector<At> places;
                  std::vector<ExprId> positions;
