@@ -342,7 +342,7 @@ void runPanelProduct(const PanelProduct& product, const KernelHost& host) {
       all.item(cell / all.cells()).run(cell % all.cells(), reinterpret_cast<float*>(scratch));
   };
   const int64_t count = product.batch * job.cells();
-  host.parallelFor(&host, count, (count + threads - 1) / threads, job.scratchBytes(), body, &job);
+  host.parallelFor(&host, count, count / threads, job.scratchBytes(), body, &job);
 }
 
 int64_t packedBytes(int64_t n, int64_t k) { return roundUp(n, kPanelB) * k * static_cast<int64_t>(sizeof(float)); }
