@@ -16,6 +16,7 @@ class Collector {
     for (size_t i = 0; i < graph_.size(); ++i) {
       const Node& node = graph_.node(ValueId(i));
       what_ = fmt::format("{} {}", mnemonic(node.op), graph_.label(ValueId(i)));
+      location_ = node.location;
       if (std::holds_alternative<Reshape>(node.op))
         equal(node.type.elements(), graph_.type(node.operands[0]).elements());
       if (auto* op = std::get_if<Slice>(&node.op)) slice(node, *op);
@@ -35,11 +36,11 @@ class Collector {
 
  private:
   void equal(const Dim& a, const Dim& b) {
-    if (!(a == b)) out_.push_back({ShapeCheck::Kind::equal, a, b, what_});
+    if (!(a == b)) out_.push_back({ShapeCheck::Kind::equal, a, b, what_, location_});
   }
   void atMost(const Dim& a, const Dim& b) {
     if (const auto slack = (b - a).constant(); !slack || *slack < 0)
-      out_.push_back({ShapeCheck::Kind::atMost, a, b, what_});
+      out_.push_back({ShapeCheck::Kind::atMost, a, b, what_, location_});
   }
   /// The last element of every axis lies within the operand; an empty result reads nothing.
   void slice(const Node& node, const Slice& op) {
@@ -80,6 +81,7 @@ class Collector {
 
   const Graph& graph_;
   std::string what_;
+  Location location_;
   std::vector<ShapeCheck> out_;
 };
 

@@ -134,7 +134,7 @@ Result<> FlatProgram::checkShapes(std::span<const int64_t> symbols) const {
     const char* relation = check.kind == ShapeCheck::Kind::equal ? "equal" : "be at most";
     return Diagnostic{
         "T0604",
-        {},
+        check.location,
         fmt::format("{}: {} must {} {}", check.message, withSize(check.a, a), relation, withSize(check.b, b)),
         "give inputs whose sizes fit the program"};
   }

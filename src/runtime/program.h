@@ -104,6 +104,7 @@ struct ShapeCheck {
   enum class Kind : uint8_t { equal, atMost } kind = Kind::equal;
   Dim a, b;
   std::string message;  // says which op wants it
+  Location location;    // of that op
 };
 
 /// Steps run in order. Every slot is written before it is read; inputs and constants are never written.

@@ -224,6 +224,14 @@ class BadInput(Case):
                 done = tokamak(*arguments, "M=0,N=9223372036854775807", stdin=program)
                 self.assertIn(done.returncode, [0, 2], done.stderr)
 
+    def test_sizes_that_do_not_fit_say_where(self) -> None:
+        square = b"graph @g(%x: f32[N]) {\n  %y = broadcast %x {axes = [1]} : f32[N, N]\n  return %y\n}"
+        self.assertIn(":2:", self.refused("T0806", "run", "-", "--random", 0, "--dims", "N=2000000", stdin=square))
+        beyond = (
+            b"graph @g(%x: f32[N], %m: f32[M]) {\n  %y = slice %x {start = [3], stride = [1]} : f32[M]\n  return %y\n}"
+        )
+        self.assertIn(":2:", self.refused("T0604", "run", "-", "--random", 0, "--dims", "N=4,M=3", stdin=beyond))
+
     def test_places_that_cannot_be_written(self) -> None:
         run = ["run", EXAMPLES / "gelu.tk", "--random", 0, "--dims", "N=100000", "--device", "interp"]
         for place in ["/proc/nowhere", "/dev/null/below", EXAMPLES / "gelu.tk"]:

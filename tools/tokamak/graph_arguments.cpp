@@ -92,6 +92,21 @@ void learnDims(const TensorType& type, const Array& array, DimBindings& dims) {
     if (type.shape[axis].isSymbol()) dims.try_emplace(type.shape[axis].str(), array.shape()[axis]);
 }
 
+/// T0806 if memory cannot hold a value of the program.
+Result<> expectFits(const Graph& graph, ValueId value, std::string_view what, const DimBindings& dims) {
+  double bytes = static_cast<double>(byteWidth(graph.type(value).dtype));
+  for (const Dim& extent : graph.type(value).shape) {
+    TK_TRY(const int64_t n, extent.eval(dims));
+    bytes *= static_cast<double>(n);
+  }
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (bytes <= memory * 0.8) return Unit{};
+  return Diagnostic{"T0806", graph.node(value).location,
+                    fmt::format("{} {} of {:.3g} GB does not fit in this machine's {:.3g} GB of memory", what,
+                                graph.label(value), bytes / 1e9, memory / 1e9),
+                    "give smaller sizes with --dims"};
+}
+
 Result<std::vector<int64_t>> shapeAt(const Graph& graph, ValueId input, const DimBindings& dims) {
   std::set<std::string, std::less<>> symbols;
   for (const Dim& extent : graph.type(input).shape) extent.collectSymbols(symbols);
@@ -102,7 +117,6 @@ Result<std::vector<int64_t>> shapeAt(const Graph& graph, ValueId input, const Di
           fmt::format("the size of {} is not known, so input {} cannot be made", symbol, graph.label(input)),
           fmt::format("give it with --dims {}=128", symbol)};
   std::vector<int64_t> shape;
-  double elements = 1;
   for (const Dim& extent : graph.type(input).shape) {
     TK_TRY(const int64_t n, extent.eval(dims));
     if (n < 0)
@@ -110,15 +124,8 @@ Result<std::vector<int64_t>> shapeAt(const Graph& graph, ValueId input, const Di
                         fmt::format("extent {} of input {} is {}", extent.str(), graph.label(input), n),
                         "extents are zero or more"};
     shape.push_back(n);
-    elements *= static_cast<double>(n);
   }
-  const double bytes = elements * static_cast<double>(byteWidth(graph.type(input).dtype));
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-  if (bytes > memory * 0.8)
-    return Diagnostic{"T0806", graph.node(input).location,
-                      fmt::format("input {} of {:.3g} GB does not fit in this machine's {:.3g} GB of memory",
-                                  graph.label(input), bytes / 1e9, memory / 1e9),
-                      "give smaller sizes with --dims"};
+  TK_RETURN_IF_ERROR(expectFits(graph, input, "input", dims));
   return shape;
 }
 
@@ -212,6 +219,7 @@ Result<Inputs> makeInputs(const Graph& graph, const InputOptions& options) {
   shapes.reserve(out.arrays.size());
   for (const Array& array : out.arrays) shapes.push_back(array.shape());
   TK_TRY(out.dims, bindDims(graph, shapes, out.dims));
+  for (ValueId output : graph.outputs()) TK_RETURN_IF_ERROR(expectFits(graph, output, "result", out.dims));
   return out;
 }
 
