@@ -118,12 +118,12 @@ TK_AVX512 void tile(const float* a, const float* b, int64_t length, const TileEn
 #pragma GCC unroll 3
     for (int v = 0; v < Vectors; ++v) {
       sums[r][v] = _mm512_setzero_ps();
-      _mm_prefetch(reinterpret_cast<const char*>(end.c + r * end.stride + v * kLanes), _MM_HINT_T0);
+      _mm_prefetch(reinterpret_cast<const char*>(end.c + r * end.stride + int64_t{v} * kLanes), _MM_HINT_T0);
     }
   for (int64_t p = 0; p < length; ++p, a += kPanelA, b += kPanelB) {
     __m512 columns[Vectors];
 #pragma GCC unroll 3
-    for (int v = 0; v < Vectors; ++v) columns[v] = _mm512_load_ps(b + v * kLanes);
+    for (int v = 0; v < Vectors; ++v) columns[v] = _mm512_load_ps(b + int64_t{v} * kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
       const __m512 x = _mm512_set1_ps(a[r]);
@@ -136,9 +136,9 @@ TK_AVX512 void tile(const float* a, const float* b, int64_t length, const TileEn
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
       for (int v = 0; v < Vectors; ++v)
-        sums[r][v] = _mm512_add_ps(
-            _mm512_maskz_loadu_ps(v + 1 < Vectors ? 0xffff : end.last, end.old + r * end.oldStride + v * kLanes),
-            sums[r][v]);
+        sums[r][v] = _mm512_add_ps(_mm512_maskz_loadu_ps(v + 1 < Vectors ? 0xffff : end.last,
+                                                         end.old + r * end.oldStride + int64_t{v} * kLanes),
+                                   sums[r][v]);
   }
   if (end.added) {
 #pragma GCC unroll 8
@@ -146,14 +146,14 @@ TK_AVX512 void tile(const float* a, const float* b, int64_t length, const TileEn
 #pragma GCC unroll 3
       for (int v = 0; v < Vectors; ++v)
         sums[r][v] = _mm512_add_ps(sums[r][v], _mm512_maskz_loadu_ps(v + 1 < Vectors ? 0xffff : end.last,
-                                                                     end.added + r * end.stride + v * kLanes));
+                                                                     end.added + r * end.stride + int64_t{v} * kLanes));
   }
   const __m512 least = _mm512_set1_ps(end.least);
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
     for (int v = 0; v < Vectors; ++v)
-      _mm512_mask_storeu_ps(end.c + r * end.stride + v * kLanes, v + 1 < Vectors ? 0xffff : end.last,
+      _mm512_mask_storeu_ps(end.c + r * end.stride + int64_t{v} * kLanes, v + 1 < Vectors ? 0xffff : end.last,
                             _mm512_max_ps(least, sums[r][v]));  // the second where one is NaN
 }
 

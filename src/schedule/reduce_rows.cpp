@@ -132,7 +132,7 @@ class RowSweeps {
         continue;
       if (!l_.isLeaf[access.value.index] || !access.stride[along].is(1) || access.stride[row].is(0)) continue;
       const Index flat = l_.e.flatten(l_.region.domain, at);
-      const int64_t lines = 4 * 64 / byteWidth(l_.graph.type(access.value).dtype);
+      const int64_t lines = int64_t{4} * 64 / byteWidth(l_.graph.type(access.value).dtype);
       const ExprId below = l_.w.add(flat.base, l_.w.dim(access.stride[row] + lines));
       schedule::fetch(l_, access.value, below, at.lanes);
     }
