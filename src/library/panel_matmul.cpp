@@ -64,10 +64,9 @@ bool PanelMatMul::appliesAll(const MatMulDesc& desc) {
 
 Result<std::shared_ptr<const PanelMatMul::Prepared>> PanelMatMul::make(const MatMulDims& d) const {
   auto prepared = std::make_shared<Prepared>();
-  // oneDNN's code for batches is as fast, but its sums are longer than eager's.
-  const bool alike = d.batch > 1 && sumLength(d.k) == d.k;
-  const bool single = d.batch == 1 || (postOps_.empty() && !desc().constantB);
-  prepared->byPanels = d.m > 0 && d.n > 0 && d.k > 0 && single && !alike;
+  // oneDNN's code for batches is as fast, but where sums are cut its own are longer than eager's.
+  const bool cutsBatch = sumLength(d.k) < d.k && postOps_.empty() && !desc().constantB;
+  prepared->byPanels = d.m > 0 && d.n > 0 && d.k > 0 && (d.batch == 1 || cutsBatch);
   if (!prepared->byPanels || postOps_.empty()) return std::shared_ptr<const Prepared>(std::move(prepared));
   const int64_t shape[] = {d.m, d.n};
   TK_TRY(const MemoryDesc result, makeMemoryDesc(*lib_, shape, DType::f32, denseStrides(shape)));
