@@ -1,5 +1,6 @@
 #include "runtime/cuda/executable.h"
 
+#include <array>
 #include <cstring>
 
 #include "codegen/cuda/emit.h"
@@ -92,8 +93,107 @@ TEST_F(CudaExecutable, RunsLaunchesInOrder) {
     for (int64_t i = 0; i < n; ++i) ASSERT_EQ(y.data[i], static_cast<float>(2 * i + 1));
   }
   EXPECT_EQ(cuda().count("cuModuleLoadData"), 2) << "one compilation serves all sizes";
-  EXPECT_EQ(cuda().count("cuLaunchKernel tk_twice"), 4);
   EXPECT_EQ(cuda().blocks, 0) << "temporaries are released";
+}
+
+TEST_F(CudaExecutable, LaunchesThatComeAgainAreOneGraph) {
+  const auto executable = twoSteps();
+  const HostTensor x(100), other(100);
+  HostTensor y(100);
+  const auto run = [&](const HostTensor& input, int64_t n) {
+    const int64_t shape[] = {n};
+    const TensorRef in{input.data, DType::f32, 1, shape, nullptr}, out{y.data, DType::f32, 1, shape, nullptr};
+    std::fill_n(y.data, 100, -1.f);
+    ASSERT_TRUE(executable->run({&in, 1}, {&out, 1}).ok());
+    for (int64_t i = 0; i < 100; ++i) ASSERT_EQ(y.data[i], i < n ? 2 * input.data[i] + 1 : -1.f) << i;
+  };
+  other.data[5] = 77;
+  run(x, 100);
+  EXPECT_EQ(cuda().count("cuLaunchKernel"), 2) << "what runs once needs no graph";
+  run(x, 100), run(other, 100), run(x, 33), run(other, 64), run(x, 100);
+  EXPECT_EQ(cuda().count("cuLaunchKernel"), 2);
+  EXPECT_EQ(cuda().count("cuGraphInstantiate"), 1) << "one for all addresses and sizes";
+  EXPECT_EQ(cuda().count("cuGraphLaunch"), 5);
+}
+
+/// The same place every time, as a caching allocator gives.
+class OnePlace final : public Allocator {
+ public:
+  Result<void*> allocate(int64_t, Stream) override { return memory_.data(); }
+  void release(void*, Stream) noexcept override {}
+
+ private:
+  alignas(256) std::array<std::byte, 4096> memory_;
+};
+
+TEST_F(CudaExecutable, OnlyWhatHasChangedIsToldToTheGraph) {
+  const auto executable = twoSteps();
+  const RunOptions options{.allocator = std::make_shared<OnePlace>()};
+  const HostTensor x(100), other(100);
+  HostTensor y(100);
+  const TensorRef in = x.ref(), next = other.ref(), out = y.ref();
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(executable->run({&in, 1}, {&out, 1}, options).ok());
+  EXPECT_EQ(cuda().count("cuGraphExecKernelNodeSetParams"), 0);
+  ASSERT_TRUE(executable->run({&next, 1}, {&out, 1}, options).ok());
+  EXPECT_EQ(cuda().count("cuGraphExecKernelNodeSetParams tk_twice"), 1);
+  EXPECT_EQ(cuda().count("cuGraphExecKernelNodeSetParams tk_plus"), 0) << "it does not read the input";
+}
+
+TEST_F(CudaExecutable, EveryStreamHasAGraphOfItsOwn) {
+  const auto executable = twoSteps();
+  const HostTensor x(100);
+  HostTensor y(100);
+  const TensorRef in = x.ref(), out = y.ref();
+  std::vector<Stream> streams(6);
+  for (Stream& stream : streams) ASSERT_EQ(driver_->api.createStream(&stream, 0), 0);
+  for (int round = 0; round < 3; ++round)
+    for (Stream stream : streams) ASSERT_TRUE(executable->run({&in, 1}, {&out, 1}, {.stream = stream}).ok());
+  EXPECT_EQ(cuda().count("cuGraphInstantiate"), 4) << "a few, the others launch singly";
+  EXPECT_EQ(y.data[99], 199.f);
+  for (Stream stream : streams) driver_->api.destroyStream(stream);
+}
+
+TEST_F(CudaExecutable, ARefusedGraphIsLaunchedSingly) {
+  for (const char* refused : {"cuGraphCreate", "cuGraphAddKernelNode", "cuGraphInstantiate",
+                              "cuGraphExecKernelNodeSetParams", "cuGraphLaunch"}) {
+    const auto executable = twoSteps();
+    cuda().failing[refused] = 1;
+    for (const int64_t n : {100, 90, 80, 70}) {
+      const HostTensor x(n);
+      HostTensor y(n);
+      const TensorRef in = x.ref(), out = y.ref();
+      ASSERT_TRUE(executable->run({&in, 1}, {&out, 1}).ok()) << refused;
+      ASSERT_EQ(y.data[n - 1], static_cast<float>(2 * n - 1)) << refused;
+    }
+    cuda().failing.clear();
+  }
+}
+
+TEST_F(CudaExecutable, AFailingGraphNamesTheKernelAndItsLaunch) {
+  const auto executable = twoSteps();
+  const HostTensor x(100);
+  HostTensor y(100);
+  const TensorRef in = x.ref(), out = y.ref();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(executable->run({&in, 1}, {&out, 1}).ok());
+  cuda().failing["cuGraphLaunch"] = cuda().failing["cuLaunchKernel"] = 700;  // as a context does that is dead
+  const auto done = executable->run({&in, 1}, {&out, 1});
+  ASSERT_FALSE(done.ok());
+  EXPECT_NE(done.error().message.find("launch of twice on cuda:0 (grid 4x1x1"), std::string::npos)
+      << done.error().message;
+}
+
+TEST_F(CudaExecutable, LaunchesAreCapturedSingly) {
+  const auto executable = twoSteps();
+  HostTensor x(40), y(40);
+  const TensorRef in = x.ref(), out = y.ref();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(executable->run({&in, 1}, {&out, 1}).ok());
+  const int launched = cuda().count("cuGraphLaunch");
+  const auto recording = executable->record({&in, 1}, {&out, 1});
+  ASSERT_TRUE(recording.ok()) << recording.error().str();
+  EXPECT_EQ(cuda().count("cuGraphLaunch"), launched) << "a graph within a graph cannot be told of new addresses";
+  x.data[3] = 50;
+  ASSERT_TRUE((*recording)->replay(nullptr).ok());
+  EXPECT_EQ(y.data[3], 101.f);
 }
 
 TEST_F(CudaExecutable, GivesOutputsOfItsOwn) {

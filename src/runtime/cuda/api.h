@@ -40,6 +40,14 @@ inline void* const kParameterBuffer = reinterpret_cast<void*>(1);
 inline void* const kParameterBufferSize = reinterpret_cast<void*>(2);
 inline void* const kParameterEnd = nullptr;
 
+/// CUDA_KERNEL_NODE_PARAMS_v1.
+struct KernelNodeParameters {
+  FunctionHandle function;
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  void** parameters;
+  void** extra;
+};
+
 // One line a function: member, symbol in libcuda, parameters.
 #define TK_CUDA_FUNCTIONS(F)                                                                                    \
   F(init, "cuInit", (unsigned flags))                                                                           \
@@ -78,6 +86,13 @@ inline void* const kParameterEnd = nullptr;
   F(synchronizeStream, "cuStreamSynchronize", (Stream stream))                                                  \
   F(beginCapture, "cuStreamBeginCapture_v2", (Stream stream, int mode))                                         \
   F(endCapture, "cuStreamEndCapture", (Stream stream, Graph * graph))                                           \
+  F(isCapturing, "cuStreamIsCapturing", (Stream stream, int* status))                                           \
+  F(createGraph, "cuGraphCreate", (Graph * graph, unsigned flags))                                              \
+  F(addKernelNode, "cuGraphAddKernelNode",                                                                      \
+    (GraphNode * node, Graph graph, const GraphNode* dependencies, size_t count,                                \
+     const KernelNodeParameters* parameters))                                                                   \
+  F(setKernelNode, "cuGraphExecKernelNodeSetParams",                                                            \
+    (GraphExec exec, GraphNode node, const KernelNodeParameters* parameters))                                   \
   F(instantiate, "cuGraphInstantiateWithFlags", (GraphExec * exec, Graph graph, unsigned long long flags))      \
   F(launchGraph, "cuGraphLaunch", (GraphExec exec, Stream stream))                                              \
   F(destroyGraph, "cuGraphDestroy", (Graph graph))                                                              \

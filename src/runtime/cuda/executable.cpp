@@ -67,7 +67,8 @@ Result<std::shared_ptr<const Executable>> Executable::create(Program program, Ex
   TK_CHECK(options.device, "an executable needs a device");
   if (!options.allocator) options.allocator = makeStreamAllocator(options.device);
   TK_TRY(BoundProgram bound, BoundProgram::create(std::move(program), options.cachedBindings));
-  auto state = std::make_unique<State>(State{std::move(bound), std::move(options), {}, {}});
+  auto state = std::make_unique<State>(State{std::move(bound), std::move(options), {}, {}, {}});
+  state->graphs = std::make_unique<LaunchGraphs>(state->options.device, state->flat().steps().size());
   TK_RETURN_IF_ERROR(state->uploadConstants());
   return std::shared_ptr<const Executable>(new Executable(std::move(state)));
 }

@@ -22,6 +22,7 @@ int64_t alignUp(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; 
 bool aligned(const TensorRef& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.data) % byteWidth(tensor.dtype) == 0;
 }
+size_t wordsOf(const FlatStep& step) { return static_cast<size_t>(step.operands) + step.arguments; }
 /// Whether temporaries may live in it.
 bool hostable(const TensorRef& tensor) { return reinterpret_cast<uintptr_t>(tensor.data) % kAlign == 0; }
 
@@ -109,23 +110,42 @@ Variant Executable::Invocation::variantOf(const FlatStep& step) const {
   return {largest < kNarrowIndexLimit, addresses % kVariantAlign == 0};
 }
 
-Result<> Executable::Invocation::launch(const FlatStep& step, Stream stream) const {
-  std::array<int64_t, kInlineWords> small;
-  std::vector<int64_t> large;
-  const size_t count = static_cast<size_t>(step.operands) + step.arguments;
-  int64_t* words = small.data();
-  if (count > small.size()) large.resize(count), words = large.data();
+/// Writes the arguments to `words`.
+Launch Executable::Invocation::launchOf(const FlatStep& step, int64_t* words) const {
   for (int i = 0; i < step.operands; ++i)
     words[i] = reinterpret_cast<int64_t>(operands_[static_cast<size_t>(step.firstOperand) + i]);
   const int64_t* arguments = binding_.arguments.data() + step.firstArgument;
   std::copy_n(arguments, step.arguments, words + step.operands);
   const int64_t* shape = arguments + step.arguments;
-  const LaunchShape launched{{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shape[6]};
-  return step.code->launch(variantOf(step), launched, words, count, stream);
+  return {step.code,
+          variantOf(step),
+          {{shape[0], shape[1], shape[2]}, {shape[3], shape[4], shape[5]}, shape[6]},
+          {words, wordsOf(step)}};
 }
 
-Result<> Executable::Invocation::runStep(size_t number, const FlatStep& step, Stream stream) const {
-  if (step.code) return launch(step, stream);
+/// Puts the launches from step `number` up to the next call on the stream; `number` is then that call's.
+Result<> Executable::Invocation::launchFrom(size_t& number, Stream stream) const {
+  const auto steps = flat_.steps();
+  const size_t first = number;
+  size_t count = 0, total = 0;
+  for (; number < steps.size() && steps[number].code; ++number)
+    if (!binding_.skipped[number]) ++count, total += wordsOf(steps[number]);
+  if (count == 0) return Unit{};
+  std::array<int64_t, kInlineWords> small;
+  std::vector<int64_t> large;
+  int64_t* words = small.data();
+  if (total > small.size()) large.resize(total), words = large.data();
+  std::vector<Launch> launches;
+  launches.reserve(count);
+  for (size_t i = first; i < number; ++i) {
+    if (binding_.skipped[i]) continue;
+    launches.push_back(launchOf(steps[i], words));
+    words += wordsOf(steps[i]);
+  }
+  return state_.graphs->launch(first, launches, stream);
+}
+
+Result<> Executable::Invocation::call(size_t number, const FlatStep& step, Stream stream) const {
   if (!step.call)
     return Diagnostic{"T0603",
                       {},
@@ -150,14 +170,36 @@ Result<> Executable::Invocation::prepare() {
 
 Result<> Executable::Invocation::execute(std::span<const TensorRef> outputs, Stream stream) {
   placeOperands();
+  if (options_.profile) {
+    TK_RETURN_IF_ERROR(measure(stream));
+    return deliver(outputs, stream);
+  }
   const auto steps = flat_.steps();
-  EventTimer timer(*state_.options.device, stream, options_.profile ? steps.size() : 0);
+  for (size_t i = 0; i < steps.size();) {
+    if (steps[i].code) {
+      TK_RETURN_IF_ERROR(launchFrom(i, stream));
+      continue;
+    }
+    if (!binding_.skipped[i]) TK_RETURN_IF_ERROR(call(i, steps[i], stream));
+    ++i;
+  }
+  return deliver(outputs, stream);
+}
+
+/// Every step by itself, between events.
+Result<> Executable::Invocation::measure(Stream stream) const {
+  const auto steps = flat_.steps();
+  EventTimer timer(*state_.options.device, stream, steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (!binding_.skipped[i]) TK_RETURN_IF_ERROR(runStep(i, steps[i], stream));
+    if (!binding_.skipped[i] && steps[i].code) {
+      std::vector<int64_t> words(wordsOf(steps[i]));
+      const Launch l = launchOf(steps[i], words.data());
+      TK_RETURN_IF_ERROR(l.code->launch(l.variant, l.shape, words.data(), words.size(), stream));
+    } else if (!binding_.skipped[i]) {
+      TK_RETURN_IF_ERROR(call(i, steps[i], stream));
+    }
     TK_RETURN_IF_ERROR(timer.mark());
   }
-  TK_RETURN_IF_ERROR(deliver(outputs, stream));
-  if (!options_.profile) return Unit{};
   TK_TRY(const std::vector<int64_t> times, timer.nanoseconds());
   for (size_t i = 0; i < steps.size(); ++i)
     options_.profile->entries.push_back(

@@ -5,7 +5,7 @@
 
 #include "runtime/bound_program.h"
 #include "runtime/cuda/executable.h"
-#include "runtime/cuda/kernel_code.h"
+#include "runtime/cuda/launch_graphs.h"
 
 namespace tokamak::runtime::cuda {
 
@@ -15,6 +15,7 @@ struct Executable::State {
   ExecutableOptions options;
   Block constants;                   // of all, one after another
   std::vector<void*> constantBases;  // into it
+  std::unique_ptr<LaunchGraphs> graphs;
 
   const FlatProgram& flat() const { return bound.flat(); }
   const Driver& driver() const { return options.device->driver(); }
@@ -45,8 +46,10 @@ class Executable::Invocation {
  private:
   void placeOperands();
   Variant variantOf(const FlatStep& step) const;
-  Result<> runStep(size_t number, const FlatStep& step, Stream stream) const;
-  Result<> launch(const FlatStep& step, Stream stream) const;
+  Launch launchOf(const FlatStep& step, int64_t* words) const;
+  Result<> launchFrom(size_t& number, Stream stream) const;
+  Result<> call(size_t number, const FlatStep& step, Stream stream) const;
+  Result<> measure(Stream stream) const;
   Result<> deliver(std::span<const TensorRef> outputs, Stream stream) const;
   Result<Block> block(int64_t bytes) const {
     return Block::make(state_.options.device, allocator_, bytes, options_.stream);

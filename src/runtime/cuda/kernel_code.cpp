@@ -86,11 +86,17 @@ Result<> KernelCode::checkShape(const LaunchShape& shape) const {
       "this is a fault of the scheduler; make the sizes smaller to go on"};
 }
 
+Result<FunctionHandle> KernelCode::function(Variant variant, const LaunchShape& shape) const {
+  TK_RETURN_IF_ERROR(checkShape(shape));
+  FunctionHandle ready = ready_[variant.number()].load(std::memory_order_acquire);
+  if (ready && shape.sharedBytes <= kUsualShared) [[likely]]
+    return ready;
+  return load(variant, shape.sharedBytes);
+}
+
 Result<> KernelCode::launch(Variant variant, const LaunchShape& shape, void* arguments, size_t count,
                             Stream stream) const {
-  TK_RETURN_IF_ERROR(checkShape(shape));
-  FunctionHandle function = ready_[variant.number()].load(std::memory_order_acquire);
-  if (!function || shape.sharedBytes > kUsualShared) { TK_TRY(function, load(variant, shape.sharedBytes)); }
+  TK_TRY(const FunctionHandle function, this->function(variant, shape));
   size_t bytes = count * 8;
   void* extra[] = {kParameterBuffer, arguments, kParameterBufferSize, &bytes, kParameterEnd};
   const auto word = [](int64_t v) { return static_cast<unsigned>(v); };

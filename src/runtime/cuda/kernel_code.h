@@ -23,6 +23,7 @@ struct LaunchShape {
   std::array<int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
   int64_t sharedBytes = 0;
   std::string str() const;  // `grid 16384x1x1, block 256x1x1, 0 bytes of shared memory`
+  bool operator==(const LaunchShape&) const = default;
 };
 
 /// One kernel's code on one device, a module for every variant that calls have wanted. Safe from many threads.
@@ -41,6 +42,8 @@ class KernelCode {
   /// Puts one launch on the stream. `arguments` are 8 bytes each: buffers in order, then symbols. The device's context
   /// is current. T0614 where the shape is beyond the device's limits.
   Result<> launch(Variant variant, const LaunchShape& shape, void* arguments, size_t count, Stream stream) const;
+  /// What such a launch runs, compiled and loaded unless that was done before. T0614 as above.
+  Result<FunctionHandle> function(Variant variant, const LaunchShape& shape) const;
   /// Registers and bytes of local memory (spills) a thread takes, once loaded.
   struct Resources {
     int registers = 0, localBytes = 0, staticShared = 0, maxThreads = 0;

@@ -1,5 +1,6 @@
 #include "fake_cuda.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +26,9 @@ struct GraphHandle {
 };
 struct GraphExecHandle {
   std::vector<std::function<void()>> work;
+};
+struct GraphNodeHandle {
+  size_t number;  // in its graph
 };
 struct StreamHandle {
   Graph capturing = nullptr;
@@ -102,6 +106,31 @@ int copy(const char* name, void* to, const void* from, size_t bytes, Stream stre
 
 void* at(Address address) { return std::bit_cast<void*>(address); }
 
+/// What a launch does; its arguments are taken now. Empty where the launch is not valid.
+std::function<void()> workOf(const KernelNodeParameters& p) {
+  const bool isBlock = !p.parameters && p.extra && p.extra[0] == kParameterBuffer &&
+                       p.extra[2] == kParameterBufferSize && p.extra[4] == kParameterEnd;
+  if (!isBlock || p.gridX * p.gridY * p.gridZ == 0 || p.blockX * p.blockY * p.blockZ > 1024) return {};
+  const size_t bytes = *static_cast<size_t*>(p.extra[3]);
+  Launch launch{p.function->module->image,      p.function->symbol, {p.gridX, p.gridY, p.gridZ},
+                {p.blockX, p.blockY, p.blockZ}, p.sharedBytes,      {}};
+  launch.words.resize(bytes / 8);
+  std::memcpy(launch.words.data(), p.extra[1], bytes);
+  return [launch] {
+    if (self().onLaunch) self().onLaunch(launch);
+  };
+}
+
+/// Nodes by their place in their graph.
+GraphNode nodeAt(size_t number) {
+  static const auto nodes = [] {
+    std::vector<GraphNodeHandle> all;
+    for (size_t i = 0; i < 1024; ++i) all.push_back({i});
+    return all;
+  }();
+  return const_cast<GraphNode>(&nodes.at(number));
+}
+
 }  // namespace
 
 extern "C" {
@@ -168,18 +197,10 @@ int cuFuncSetAttribute(FunctionHandle, int attribute, int value) {
 int cuLaunchKernel(FunctionHandle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                    unsigned blockY, unsigned blockZ, unsigned sharedBytes, Stream stream, void** parameters,
                    void** extra) {
-  const FunctionHandle_& f = *function;
-  if (const int status = noted("cuLaunchKernel", f.symbol); status != 0) return status;
-  const bool isBlock = !parameters && extra && extra[0] == kParameterBuffer && extra[2] == kParameterBufferSize &&
-                       extra[4] == kParameterEnd;
-  if (!isBlock || gridX * gridY * gridZ == 0 || blockX * blockY * blockZ > 1024) return kInvalid;
-  const size_t bytes = *static_cast<size_t*>(extra[3]);
-  Launch launch{f.module->image, f.symbol, {gridX, gridY, gridZ}, {blockX, blockY, blockZ}, sharedBytes, {}};
-  launch.words.resize(bytes / 8);
-  std::memcpy(launch.words.data(), extra[1], bytes);
-  perform(stream, [launch] {
-    if (self().onLaunch) self().onLaunch(launch);
-  });
+  if (const int status = noted("cuLaunchKernel", function->symbol); status != 0) return status;
+  auto work = workOf({function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, parameters, extra});
+  if (!work) return kInvalid;
+  perform(stream, std::move(work));
   return 0;
 }
 
@@ -229,9 +250,30 @@ int cuStreamEndCapture(Stream stream, Graph* graph) {
   *graph = std::exchange(streamOf(stream).capturing, nullptr);
   return noted("cuStreamEndCapture");
 }
+int cuStreamIsCapturing(Stream stream, int* status) { return *status = streamOf(stream).capturing != nullptr, 0; }
+int cuGraphCreate(Graph* graph, unsigned) { return *graph = new GraphHandle, noted("cuGraphCreate"); }
+int cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count,
+                         const KernelNodeParameters* parameters) {
+  if (const int status = noted("cuGraphAddKernelNode", parameters->function->symbol); status != 0) return status;
+  auto work = workOf(*parameters);
+  const size_t number = graph->work.size();  // one after another, as they are performed
+  if (!work || count != std::min<size_t>(number, 1) || (count == 1 && before[0]->number + 1 != number)) return kInvalid;
+  *node = nodeAt(number);
+  graph->work.push_back(std::move(work));
+  return 0;
+}
+int cuGraphExecKernelNodeSetParams(GraphExec exec, GraphNode node, const KernelNodeParameters* parameters) {
+  if (const int status = noted("cuGraphExecKernelNodeSetParams", parameters->function->symbol); status != 0)
+    return status;
+  auto work = workOf(*parameters);
+  if (!work) return kInvalid;
+  exec->work.at(node->number) = std::move(work);
+  return 0;
+}
 int cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {
+  if (const int status = noted("cuGraphInstantiate"); status != 0) return status;
   *exec = new GraphExecHandle{graph->work};
-  return noted("cuGraphInstantiate");
+  return 0;
 }
 int cuGraphLaunch(GraphExec exec, Stream) {
   if (const int status = noted("cuGraphLaunch"); status != 0) return status;
