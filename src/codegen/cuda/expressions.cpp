@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 #include "codegen/cuda/function_text.h"
 #include "kernel/operands.h"
@@ -151,54 +149,6 @@ Text FunctionText::nodeText(ExprId id) {
                  return resultOf(id, call(snippets_.use("within"), {widened(e.a), widened(e.extent), value(e.mask)}));
                }},
       expr.node);
-}
-
-// ---- functions of f32 that are rounded to halves, with what stands around them ----
-
-const ExprNode& FunctionText::behind(ExprId id) const {
-  if (auto* var = std::get_if<Var>(&kernel_.expr(id).node))
-    if (auto let = lets_.find(var->var); let != lets_.end() && !changing_[let->second.index])
-      return kernel_.expr(let->second).node;
-  return kernel_.expr(id).node;
-}
-
-std::optional<double> FunctionText::numberOf(ExprId id) const {
-  const ExprNode* node = &kernel_.expr(id).node;
-  if (auto* splat = std::get_if<Splat>(node)) node = &kernel_.expr(splat->a).node;
-  auto* imm = std::get_if<Imm>(node);
-  return imm && kernel_.type(id).dtype == DType::f32 ? std::optional(imm->value.asDouble()) : std::nullopt;
-}
-
-std::pair<ExprId, double> FunctionText::scaledBy(ExprId id) const {
-  if (auto* product = std::get_if<Bin>(&behind(id)); product && product->kind == BinaryKind::mul) {
-    if (const auto c = numberOf(product->b)) return {product->a, *c};
-    if (const auto c = numberOf(product->a)) return {product->b, *c};
-  }
-  return {id, 1.0};
-}
-
-/// exp(c x) with one product.
-std::optional<Text> FunctionText::quickText(const Un& e) {
-  if (!snippets_.quick() || e.kind != UnaryKind::exp || kernel_.type(e.a).dtype != DType::f32) return {};
-  const auto [x, c] = scaledBy(e.a);
-  const double factor = c * std::numbers::log2e;
-  if (c == 1.0 || !std::isfinite(static_cast<float>(factor))) return {};
-  const Text scaled = infix(value(x), "*", immediateText(DType::f32, Scalar::of(factor)), Level::product);
-  return call(snippets_.use("exp2_quick"), {scaled});
-}
-
-/// erf(c x) + 1, of which nothing is left to see near zero.
-std::optional<Text> FunctionText::quickText(const Bin& e) {
-  if (!snippets_.quick() || e.kind != BinaryKind::add || kernel_.type(e.a).dtype != DType::f32) return {};
-  for (const auto& [one, other] : {std::pair(e.a, e.b), std::pair(e.b, e.a)}) {
-    auto* function = std::get_if<Un>(&behind(other));
-    if (!function || function->kind != UnaryKind::erf || numberOf(one) != 1.0) continue;
-    auto [x, c] = scaledBy(function->a);
-    if (!(c > 0)) x = function->a, c = 1.0;
-    const Text erf = call(snippets_.use("erf_far"), {value(x), immediateText(DType::f32, Scalar::of(c))});
-    return infix(erf, "+", value(one), Level::sum);
-  }
-  return {};
 }
 
 bool FunctionText::isCount(ExprId id) const {

@@ -67,6 +67,17 @@ class FunctionText {
   std::pair<kernel::ExprId, double> scaledBy(kernel::ExprId id) const;  // x and c of what is x c
   std::optional<Text> quickText(const kernel::Un& e);
   std::optional<Text> quickText(const kernel::Bin& e);
+  std::optional<Text> exponential(const kernel::Un& e, double k);
+  std::optional<Text> onePlusErf(const kernel::Bin& sum, double k);
+  struct Terms {
+    int own = 0, shared = 0;  // of a sum: those of which a product is made for each lane, and the others
+  };
+  std::optional<Text> spread(kernel::ExprId factor, kernel::ExprId sum);
+  bool isShared(kernel::ExprId id) const;
+  std::optional<std::pair<kernel::ExprId, kernel::ExprId>> sharedFactor(kernel::ExprId id) const;
+  const kernel::Bin* sumBehind(kernel::ExprId id) const;
+  void countTerms(kernel::ExprId id, int depth, Terms& terms) const;
+  Text timesShared(kernel::ExprId id, const Text& factor, int depth);
   Text nodeText(kernel::ExprId id);
   Text loadText(kernel::ExprId id, const kernel::Load& e);
   Text philoxText(kernel::ExprId id, const kernel::Philox& e);

@@ -48,14 +48,50 @@ TEST(QuickFunctions, TakeInTheNumbersAroundThem) {
                                   "      let s: f32 = v*0.5\n      let e: f32 = erf(s)\n      let q: f32 = v*v*-2.0\n"
                                   "      store y[t] = cast<bf16>((e + 1.0)*exp(q))\n",
                                   true);
-  EXPECT_NE(text.find("tk::erf_far(v, 0.5f) + 1.0f"), std::string::npos) << text;
+  EXPECT_NE(text.find("tk::erf_far(v, 0.5f, 1.0f) + 1.0f"), std::string::npos) << text;
   EXPECT_NE(text.find("tk::exp2_quick(v * v * -2.88539"), std::string::npos) << text;
+}
+
+TEST(QuickFunctions, TakeInWhatMultipliesThem) {
+  const std::string text = textOf("bf16",
+                                  "      let s: f32 = v*0.5\n      let e: f32 = erf(s)\n      let h: f32 = e + 1.0\n"
+                                  "      let q: f32 = v*v*-2.0\n      let d: f32 = exp(q)\n"
+                                  "      store y[t] = cast<bf16>(0.5*h + d*0.25)\n",
+                                  true);
+  EXPECT_NE(text.find("tk::erf_far(v, 0.5f, 0.5f) + 0.5f"), std::string::npos) << text;
+  EXPECT_NE(text.find("tk::exp2_quick(fmaf(v * v, -2.88539"), std::string::npos) << text;
+  EXPECT_NE(text.find(", -2.0f))"), std::string::npos) << text;
+}
+
+/// y = s (v - m - v n) of eight lanes, where s, m and n are numbers of the row.
+std::string textOfSum(const std::string& value, bool halves) {
+  const auto kernel = kernel::parseKernel(
+      "kernel @k(in x: bf16[512], in r: f32[3], out y: bf16[512]) {\n  for t in 0..64 thread.x {\n"
+      "    let s: f32 = load r[0]\n    let m: f32 = load r[1]\n    let n: f32 = load r[2]\n"
+      "    let v: f32x8 = cast<f32>(load<8> x[t*8])\n    store y[t*8] = cast<bf16>(" +
+      value + ")\n  }\n}");
+  EXPECT_TRUE(kernel) << kernel.error().str();
+  const auto source = emitCuda(*kernel, {.halves = halves});
+  EXPECT_TRUE(source) << source.error().str();
+  return source->text;
+}
+
+TEST(SharedFactors, GoIntoSumsOfWhatLanesShare) {
+  const std::string sum = "splat<8>(s)*((v - splat<8>(m)) - v*splat<8>(n))";
+  const std::string quick = textOfSum(sum, true), exact = textOfSum(sum, false);
+  EXPECT_NE(quick.find("v[l] * s - m * s - v[l] * (n * s)"), std::string::npos) << quick;
+  EXPECT_NE(exact.find("s * (v[l] - m - v[l] * n)"), std::string::npos) << exact;
+}
+
+TEST(SharedFactors, StayWhereADifferenceMayBeNothing) {
+  const std::string text = textOfSum("splat<8>(s)*(v - splat<8>(m))", true);
+  EXPECT_NE(text.find("s * (v[l] - m)"), std::string::npos) << text;
 }
 
 TEST(QuickFunctions, TakeInNoNegativeFactorOfAnErrorFunction) {
   const std::string text = textOf(
       "bf16", "      let s: f32 = v*-0.5\n      let e: f32 = erf(s)\n      store y[t] = cast<bf16>(1.0 + e)\n", true);
-  EXPECT_NE(text.find("tk::erf_far(s, 1.0f) + 1.0f"), std::string::npos) << text;
+  EXPECT_NE(text.find("tk::erf_far(s, 1.0f, 1.0f) + 1.0f"), std::string::npos) << text;
 }
 
 TEST(QuickFunctions, TakeInNothingThatChanges) {
@@ -63,7 +99,7 @@ TEST(QuickFunctions, TakeInNothingThatChanges) {
                                   "      var a: f32 = v\n      let s: f32 = a*0.5\n      let e: f32 = erf(s)\n"
                                   "      a = 0.0\n      store y[t] = cast<bf16>(e + 1.0 + a)\n",
                                   true);
-  EXPECT_NE(text.find("tk::erf_far(s, 1.0f) + 1.0f"), std::string::npos) << text;
+  EXPECT_NE(text.find("tk::erf_far(s, 1.0f, 1.0f) + 1.0f"), std::string::npos) << text;
 }
 
 TEST(QuickFunctions, AreNotForCounts) {
