@@ -42,6 +42,7 @@ def rewrite(module: GraphModule, node: Node) -> None:
         powers = call(graph, aten.exp.default, call(graph, aten.sub.Tensor, x, most))
         total = call(graph, aten.log.default, call(graph, aten.sum.dim_IntList, powers, [dim], True))
         picked = call(graph, aten.gather.default, x, dim, index)
+        picked.meta["original_aten"] = node.meta.get("original_aten")  # an index out of range is that op's error
         alone = call(graph, aten.sub.Tensor, call(graph, aten.sub.Tensor, picked, most), total)
     node.replace_all_uses_with(alone)
     graph.erase_node(node)

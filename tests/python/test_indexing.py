@@ -115,22 +115,53 @@ def test_padding_row_gets_no_gradient() -> None:
     compare({"embedding": lambda w, i: F.embedding(i, w, padding_idx=2)}, [numbers(4, 6), positions(5, 3)], grad=True)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, i: x[i] * 2,
-        lambda x, i: x.index_select(0, i) * 2,
-        lambda x, i: x.gather(0, i[:, None]) * 2,
-        lambda x, i: F.embedding(i, x) * 2,
-        lambda x, i: x.scatter(0, i[:, None], 1.0),
-        lambda x, i: x.index_put((i,), x[:1]) + 1,
-    ],
-)
-def test_out_of_range_raises(function) -> None:
+OUT_OF_RANGE = {
+    "index": lambda x, i: x[i] * 2,
+    "index apart": lambda x, i: x[i, :, i],
+    "index_select": lambda x, i: x.index_select(0, i) * 2,
+    "index_select of columns": lambda x, i: x.index_select(1, i),
+    "index_select of the last": lambda x, i: x.index_select(2, i),
+    "gather": lambda x, i: x.gather(0, i[:, None, None]) * 2,
+    "take": lambda x, i: x.take(i * 16),
+    "embedding": lambda x, i: F.embedding(i, x[0]) * 2,
+    "scatter": lambda x, i: x.scatter(0, i[:, None, None], 1.0),
+    "scatter_add": lambda x, i: x.scatter_add(1, i[:, None, None], x),
+    "scatter_reduce": lambda x, i: x.scatter_reduce(0, i[:, None, None], x, "amax"),
+    "one of a row": lambda x, i: x[:2, :, 0].scatter(1, i[:, None], 2.0),
+    "index_put": lambda x, i: x.index_put((i,), x[:1]) + 1,
+    "index_add": lambda x, i: x.index_add(0, i, x[:2]),
+    "index_add of a vector": lambda x, i: x[0, 0].index_add(0, i, x[0, 0, :2]),
+    "index_fill": lambda x, i: x.index_fill(0, i, 1.0),
+    "index_copy": lambda x, i: x.index_copy(0, i, x[:2]),
+    "nll_loss": lambda x, i: F.nll_loss(x[:2, :, 0], i),
+    "cross_entropy": lambda x, i: F.cross_entropy(x[:2, :, 0], i, reduction="none"),
+}
+
+
+def outcome(function, *args):
+    """What a call gives, or the type of what it raises."""
+    try:
+        return function(*args)
+    except (IndexError, RuntimeError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_out_of_range_raises_what_eager_does(name: str) -> None:
+    function = OUT_OF_RANGE[name]
     compiled = torch.compile(function, backend="tokamak")
-    x = numbers(4, 3)
-    torch.testing.assert_close(compiled(x, torch.tensor([0, 3])), function(x, torch.tensor([0, 3])))
-    for wrong in (4, 10**12, -5):
-        with pytest.raises(IndexError):
-            compiled(x, torch.tensor([0, wrong]))
-    torch.testing.assert_close(compiled(x, torch.tensor([2, 1])), function(x, torch.tensor([2, 1])))
+    x = numbers(4, 4, 4)
+    for good in ([0, 3], [2, 1]):
+        torch.testing.assert_close(compiled(x, torch.tensor(good)), function(x, torch.tensor(good)))
+    for wrong in (4, 10**12, -5, -1):  # -1 is right where indices count from the end
+        ours, eager = (outcome(f, x, torch.tensor([0, wrong])) for f in (compiled, function))
+        same = ours is eager if isinstance(eager, type) or isinstance(ours, type) else torch.equal(ours, eager)
+        assert same, f"{wrong}: {ours} instead of {eager}"
+
+
+def test_out_of_range_names_the_op() -> None:
+    x, wrong = numbers(4, 3), torch.tensor([[0, 4, 1]])
+    with pytest.raises(RuntimeError, match="gather: an index is out of bounds for dimension 0 with size 4"):
+        torch.compile(lambda x, i: x.gather(0, i), backend="tokamak")(x, wrong)
+    with pytest.raises(IndexError, match="embedding: index out of range in self"):
+        torch.compile(lambda x, i: F.embedding(i, x), backend="tokamak")(x, wrong)

@@ -8,8 +8,8 @@
 ///
 /// `constants` maps values to objects that every call starts with. In args, kwargs and outputs `Slot(i)` stands for
 /// value i. `order` permutes a tensor's axes into the executable's (None: as they are). An output of value -1 is a
-/// flag, bool[], and `order` a message: false raises IndexError. With `axis` at least 0 the input is no data but the
-/// extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n, 0].
+/// flag, bool[], and `order` is (exception, message): false raises it. With `axis` at least 0 the input is no data but
+/// the extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n, 0].
 
 /// `Entry(plan)` runs it too, with its arguments one by one.
 ///
@@ -36,7 +36,8 @@ using SlotBox = Boxed<Slot>;
 struct SegmentOutput {
   int value = 0;
   std::vector<int> order;
-  std::string message;  // of a flag that has to hold: value is -1
+  Ref exception;  // of a flag that has to hold: value is -1
+  std::string message;
   DType dtype = DType::f32;
 };
 
@@ -126,9 +127,15 @@ Step segmentStep(const std::vector<Ref>& parts) {
   for (const Ref& item : itemsOf(parts[3].get())) {
     const auto fields = itemsOf(item.get());
     const int value = static_cast<int>(toInt(fields.at(0).get()));
-    PyObject* second = fields.at(1).get();
-    step.outputs.push_back(value < 0 ? SegmentOutput{value, {}, toString(second)}
-                                     : SegmentOutput{value, intsOf(second), {}});
+    SegmentOutput output{.value = value};
+    if (value < 0) {
+      const auto error = itemsOf(fields.at(1).get());
+      output.exception = error.at(0);
+      output.message = toString(error.at(1).get());
+    } else {
+      output.order = intsOf(fields.at(1).get());
+    }
+    step.outputs.push_back(std::move(output));
   }
   const auto& program = step.onGpu ? step.onGpu->program() : step.executable->program();
   int inputs = 0, outputs = 0;
@@ -236,7 +243,7 @@ void runSegment(const Step& step, Running& running) {
   auto tensors = valueOf(std::move(results));
   for (size_t i = 0; i < tensors.size(); ++i)
     if (const auto& output = step.outputs[i]; output.value < 0 && !*tensors[i].as<bool>())
-      raise(PyExc_IndexError, output.message);
+      raise(output.exception.get(), output.message);
   for (size_t i = 0; i < tensors.size(); ++i)
     if (step.outputs[i].value >= 0)
       values[static_cast<size_t>(step.outputs[i].value)] = toTorch(std::move(tensors[i]), step.outputs[i].order);

@@ -74,7 +74,7 @@ class Importer:
         self.constants: dict[int, Any] = {}
         self.known: dict[Node, torch.Tensor | None] = {}  # what frozen weights alone decide
         self.refusals: list[Refusal] = []
-        self.required: dict[int, list[Value]] = {}
+        self.required: dict[int, dict[tuple[type, str], list[Value]]] = {}  # what has to hold, by what is raised else
         self.values = 0
         self.last_effect = 0
         self.seed: Entry | None = None
@@ -307,23 +307,22 @@ class Importer:
         with FakeTensorMode():
             return torch.empty((), dtype=dtype, device=self.device)
 
-    def require(self, flag: Value, level: int) -> None:
-        """An index is in range, or the call raises."""
-        flags = self.required.setdefault(level, [])
+    def require(self, flag: Value, level: int, exception: type, message: str) -> None:
+        """The flag, bool[], holds, or the call raises."""
+        flags = self.required.setdefault(level, {}).setdefault((exception, message), [])
         if flag not in flags:
             flags.append(flag)
 
     def write_required(self, level: int, segment: Segment) -> None:
-        """One flag a segment, read as soon as the segment has run."""
-        if flags := self.required.get(level):
+        """One flag for each thing to raise, read as soon as the segment has run."""
+        for error, flags in self.required.get(level, {}).items():
             segment.graph.output(functools.reduce(segment.mul, flags).id)
-            message = "index out of range in self"
             if self.device.type == "cpu":
-                self.writes[level].append((-1, message))
-                return
+                self.writes[level].append((-1, error))
+                continue
             slot = self.new_slot()  # nobody waits for a GPU to answer: it stops by itself, as in eager
             self.writes[level].append((slot, None))
-            stop = ("call", aten._assert_async.msg, (_ext.Slot(slot), message), None, self.new_slot())
+            stop = ("call", aten._assert_async.msg, (_ext.Slot(slot), error[1]), None, self.new_slot())
             self.after.setdefault(level, []).insert(0, stop)
 
     # Not ours

@@ -1,4 +1,4 @@
-"""Reads at indices that are data. One out of range raises IndexError, as in eager; memory is never read outside."""
+"""Reads at indices that are data. One out of range raises what eager does; memory is never read outside."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tokamak.importer.dims import Dim
 from tokamak.importer.segment import product
 from tokamak.importer.views import root_of
 
+from .errors import FROM_ZERO, written_op
 from .registry import Context, Unsupported, Value, lowers
 from .shapes import axis_of
 
@@ -37,7 +38,7 @@ def picked(c: Context, x: Value, index: Value, axis: int) -> Value:
     """Slices at indices that are neither negative nor too large."""
     if c.stops:
         return c.b.index_select(x, index, axis, checked=True)
-    c.require_index(index, x.shape[axis])
+    c.require_index(index, x, axis)
     return c.b.index_select(x, index, axis)
 
 
@@ -45,7 +46,7 @@ def picked(c: Context, x: Value, index: Value, axis: int) -> Value:
 def index_select(c: Context, x: Value, dim: int, index: Value) -> Value:
     index = as_index(c, index)
     if x.rank == 0:
-        c.require_index(index, 1)
+        c.require_index(index, x, 0)
         return c.b.reshape(x, c.shape)
     axis = axis_of(x, dim)
     return picked(c, x, c.b.reshape(index, [c.b.count(index)]), axis)
@@ -70,7 +71,7 @@ def gather(c: Context, x: Value, dim: int, index: Value, sparse_grad: bool = Fal
     if 0 in index.shape:
         return c.b.full(0, c.dtype, shape)
     if not c.stops:
-        c.require_index(index, x.shape[axis])
+        c.require_index(index, x, axis)
     return c.b.reshape(c.b.gather(x, index, axis, checked=c.stops), shape)
 
 
@@ -102,9 +103,9 @@ def indexed(c: Context, x: Value, indices, checked: bool) -> Indexed:
     rest = [a for a in range(x.rank) if a not in at and a not in lead]
     sizes = [x.shape[a] for a in at]
     flat = None
-    for index, size in zip(tensors, sizes, strict=True):
+    for index, axis, size in zip(tensors, at, sizes, strict=True):
         if checked:
-            c.require_index(index, size, negative=True)
+            c.require_index(index, x, axis, negative=written_op(c.node) not in FROM_ZERO)
         if len(at) > 1:
             n = c.b.size(size)
             index = c.b.select(c.b.binary("lt", index, 0), c.b.add(index, n), index)

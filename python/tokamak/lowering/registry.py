@@ -23,6 +23,8 @@ from tokamak.importer.dims import Dim, Unsupported, evaluated, shape_of
 from tokamak.importer.segment import Segment, Value
 from tokamak.importer.tensors import DTYPES
 
+from .errors import wrong_index
+
 FAMILIES = (
     "pointwise", "formulas", "activations", "fills", "reductions", "scans", "norms", "random", "shapes",
     "indexing", "scattering", "windows", "convolution", "products", "attention",
@@ -119,12 +121,18 @@ class Context:
         """Whether a kernel that meets a wrong index stops by itself, as a GPU's does in eager."""
         return self.importer.device.type == "cuda"
 
-    def require_index(self, index: Value, size: Dim, negative: bool = False) -> None:
-        """The call raises IndexError unless every index is below size, and not negative or at least -size."""
+    def require(self, holds: Value, exception: type, message: str) -> None:
+        """The call raises unless all of these, bool, hold."""
+        flag = self.b.reduce("all", holds, list(range(holds.rank))) if holds.rank else holds
+        self.importer.require(flag, self.level, exception, message)
+
+    def require_index(self, index: Value, x: Value, axis: int, negative: bool = False) -> None:
+        """The call raises unless every index is below the axis' size, and not negative or at least -size."""
+        size = x.shape[axis] if x.rank else 1
         b, n = self.b, self.b.cast(self.b.size(size), index.dtype)
         low = b.unary("neg", n) if negative else 0
         fits = b.mul(b.binary("ge", index, low), b.binary("lt", index, n))
-        self.importer.require(b.reduce("all", fits, list(range(fits.rank))) if fits.rank else fits, self.level)
+        self.require(fits, *wrong_index(self.node, x.rank, axis, size))
 
     def fake_args(self) -> list[Any]:
         """The node's arguments with fake tensors for nodes, for torch's own rules of promotion."""

@@ -65,7 +65,7 @@ def scattered(c: Context, kind: str, x: Value, dim: int, index: Value, source: V
         out = placed(c, x, index, source, axis)
     else:
         out = combine(c, kind, x, index, source, axis)
-    c.require_index(index, x.shape[axis])
+    c.require_index(index, x, axis)
     return c.b.reshape(out, shape)
 
 
