@@ -21,6 +21,7 @@ from .lowering import registry
 from .masks import ease_masks
 from .options import Options
 from .partition import partition
+from .unread_divisions import check_unread_divisors
 
 _local = threading.local()
 
@@ -98,6 +99,7 @@ def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> C
     options = Options.of(kwargs.get("options"), kwargs.get("mode"))
     registry.table()  # a mistake in it is no reason to run anything with ATen
     ease_masks(module)
+    check_unread_divisors(module)
     direct = Direct()
     wrapped = aot_autograd(
         fw_compiler=compiler(options, "forward", direct),

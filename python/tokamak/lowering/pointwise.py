@@ -10,6 +10,7 @@ import torch
 from tokamak.importer.segment import HALVES, INTEGERS
 
 from .algebra import Expr, finish, formula, operand
+from .divisors import DIVISIONS, require_divisor
 from .registry import Context, Extent, Unsupported, Value, dtype_name, lowers
 
 aten = torch.ops.aten
@@ -74,6 +75,8 @@ def arithmetic(c: Context, kind: str, x: Any, y: Any, alpha: Any = 1) -> Value:
     x, y = (v if direct else operand(c, v, dtype) for v in (x, y))
     if alpha != 1:
         y = c.b.mul(y, alpha) if isinstance(y, Value) else y * alpha
+    if kind in DIVISIONS and dtype in INTEGERS:
+        require_divisor(c, y, c.node.args[1])
     return finish(c, c.b.binary(kind, x, y))
 
 
