@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch._decomp import core_aten_decompositions
 
-from . import splits
+from . import splits, strides
 
 aten = torch.ops.aten
 
@@ -76,9 +76,6 @@ def decompositions() -> dict:
     for packet in KEPT_WHOLE:
         for overload in packet.overloads():
             table.pop(getattr(packet, overload), None)
-    return (
-        table
-        | splits.DECOMPOSITIONS
-        | MIXED_NORMS
-        | {aten.take.default: take, aten.select_scatter.default: select_scatter}
-    )
+    table |= splits.DECOMPOSITIONS | MIXED_NORMS
+    table |= {aten.take.default: take, aten.select_scatter.default: select_scatter}
+    return table | strides.decompositions(table)

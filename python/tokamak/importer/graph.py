@@ -28,6 +28,7 @@ from .calls import FAST, has_effect, mutates, op_name
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .entries import Entry, Refusal
 from .known import known_values
+from .layouts import lay_out_results, written_back
 from .levels import bytes_of, late_levels
 from .products import ended, own_products
 from .segment import HALVES, Segment, Value
@@ -478,7 +479,9 @@ class Importer:
     # The end
 
     def output_tree(self, tree: Any) -> list[Any]:
-        make_result_views(self, list(tree)[: seen_results(self.name)])
+        seen = list(tree)[: seen_results(self.name)]
+        lay_out_results(self, seen[written_back() :])
+        make_result_views(self, seen)
         return list(plain(torch.fx.map_arg(tuple(tree), self.argument)))
 
 

@@ -216,6 +216,11 @@ def copied(c: Context, x: Value, **kwargs: Any) -> Value:
     return x
 
 
+@lowers(prims.copy_strided.default)
+def copy_strided(c: Context, x: Value, stride: Any) -> Value:
+    return x
+
+
 @lowers(aten.copy.default)
 def copy(c: Context, target: Value, x: Value, non_blocking: bool = False) -> Value:
     return c.b.broadcast_to(c.b.cast(x, c.dtype), c.shape)

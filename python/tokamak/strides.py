@@ -1,0 +1,106 @@
+"""Strides that eager gives on the CPU where torch's own tracing promises others.
+
+What follows an op inherits its strides, so they have to be right where the op is traced. The copies that are written
+here for their strides alone cost nothing: kernels compute values, and store results as they are promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._prims_common import (
+    compute_elementwise_output_logical_to_physical_perm,
+    is_contiguous_or_false,
+    is_non_overlapping_and_dense_or_false,
+    suggest_memory_format,
+)
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+aten = torch.ops.aten
+
+
+def plain(x: torch.Tensor) -> torch.Tensor:
+    return x.contiguous()
+
+
+def suggested(x: torch.Tensor) -> torch.Tensor:
+    """As ATen suggests it for a result: contiguous or channels last."""
+    known = all(isinstance(n, int) for n in (*x.shape, *x.stride()))
+    return x.contiguous(memory_format=suggest_memory_format(x)) if known else x
+
+
+def dense(x: torch.Tensor) -> torch.Tensor:
+    return x if is_non_overlapping_and_dense_or_false(x) else x.clone()
+
+
+LAYOUTS = {
+    aten.pow.Scalar: (1, plain), aten.ldexp.Tensor: (1, plain), aten.log_sigmoid_forward.default: (0, plain),
+    aten.index_fill.int_Scalar: (0, dense), aten.index_fill.int_Tensor: (0, dense),
+    aten._native_batch_norm_legit.no_stats: (0, suggested),
+    aten._native_batch_norm_legit_functional.default: (0, suggested),
+    aten._native_batch_norm_legit_no_training.default: (0, suggested),
+}  # fmt: skip
+"""Ops whose result has the strides of one operand laid out so, and which operand."""
+
+
+def laid_out(op: torch._ops.OpOverload, at: int, layout: Callable, then: Callable | None) -> Callable:
+    """A decomposition into the op of the operand laid out; of one that lies so already it is `then`."""
+
+    def decompose(*args: Any, **kwargs: Any) -> Any:
+        x = args[at]
+        if x.device.type == "cpu" and (moved := layout(x)) is not x:
+            return op(*args[:at], moved, *args[at + 1 :], **kwargs)
+        return then(*args, **kwargs) if then is not None else NotImplemented
+
+    return decompose
+
+
+ALIGNED = (
+    aten.div.Tensor_mode, aten.xlogy.Tensor, aten.special_xlog1py.default, aten.logaddexp.default,
+    aten.logaddexp2.default, aten.logical_and.default, aten.logical_or.default, aten.logical_xor.default,
+    aten.heaviside.default,
+)  # fmt: skip
+"""Elementwise ops of two tensors whose tracing does not weigh the operands' strides as ATen does."""
+
+
+def alike(x: torch.Tensor, y: torch.Tensor) -> bool:
+    """Whether two operands surely say the same of the result's strides."""
+    if is_contiguous_or_false(x) and is_contiguous_or_false(y):
+        return True
+    return x.dim() == y.dim() and all(
+        statically_known_true(a == b) for a, b in zip((*x.shape, *x.stride()), (*y.shape, *y.stride()), strict=True)
+    )
+
+
+def aligned(op: torch._ops.OpOverload, then: Callable | None) -> Callable:
+    """A decomposition that turns operands of different strides so that the result's are in plain order, and back."""
+
+    def decompose(x: Any, y: Any, **kwargs: Any) -> Any:
+        tensors = all(isinstance(t, torch.Tensor) and t.dim() and t.device.type == "cpu" for t in (x, y))
+        if tensors and not alike(x, y):
+            order = compute_elementwise_output_logical_to_physical_perm(*torch.broadcast_tensors(x, y))[0]
+            turned = [t.permute(order).contiguous() for t in torch.broadcast_tensors(x, y)]
+            if alike(*turned):
+                return op(*turned, **kwargs).permute([order.index(axis) for axis in range(len(order))])
+        return then(x, y, **kwargs) if then is not None else NotImplemented
+
+    return decompose
+
+
+def roll(x: torch.Tensor, shifts: list[int], dims: list[int] = ()) -> torch.Tensor:
+    """As ATen writes it, two parts put together: what is channels last stays so."""
+    if x.device.type != "cpu" or len(dims) != len(shifts) or x.numel() == 0:
+        return NotImplemented
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = x.shape[dim]
+        start = (size - shift) % size
+        x = torch.cat([x.narrow(dim, start, size - start), x.narrow(dim, 0, start)], dim)
+    return x
+
+
+def decompositions(table: dict) -> dict:
+    """What replaces these ops' entries in the table."""
+    turned = {op: aligned(op, table.get(op)) for op in ALIGNED}
+    return {aten.roll.default: roll} | turned | {op: laid_out(op, *how, table.get(op)) for op, how in LAYOUTS.items()}
