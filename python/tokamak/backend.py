@@ -21,6 +21,7 @@ from .lowering import registry
 from .masks import ease_masks
 from .options import Options
 from .partition import partition
+from .registered import allow_again
 from .unread_divisions import check_unread_divisors
 
 _local = threading.local()
@@ -109,3 +110,6 @@ def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> C
         decompositions=decompositions(),
     )(module, inputs)
     return direct.over(wrapped, module, inputs)
+
+
+allow_again(tokamak)

@@ -6,13 +6,17 @@ import functools
 import os
 import sys
 import sysconfig
+import threading
 
 from . import _ext
 
+_making = threading.Lock()
+
 
 def engine(cache: bool = True) -> _ext.Engine:
-    """One for compilations that keep their kernels on disk, one for those that do not."""
-    return _engine(cache)
+    """One for compilations that keep their kernels on disk, one for those that do not, however many threads ask."""
+    with _making:
+        return _engine(cache)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ it refuses with `Unsupported("why")`, and ATen runs the node.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -63,10 +64,10 @@ def lowers(*targets: Any, **settings: Any) -> Callable:
     return register
 
 
+@functools.cache  # a thread that comes while another loads waits for the same imports
 def table() -> dict[Any, Lowering]:
-    if not _table:
-        for family in FAMILIES:
-            importlib.import_module(f"tokamak.lowering.{family}")
+    for family in FAMILIES:
+        importlib.import_module(f"tokamak.lowering.{family}")
     return _table
 
 
