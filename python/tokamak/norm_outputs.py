@@ -65,8 +65,11 @@ class Writer:
         return self(torch.ops.prims.convert_element_type.default, x, torch.float32) if half else x
 
     def statistics(self, x: torch.fx.Node, axes: list[int], eps: float) -> tuple[torch.fx.Node, torch.fx.Node]:
-        var = self(aten.var.correction, x, axes, correction=0, keepdim=True)
-        return self(aten.mean.dim, x, axes, True), self(aten.rsqrt.default, self(aten.add.Tensor, var, eps))
+        """Of f32 in f32, as the norms themselves; `var` is folded in f64 on the CPU."""
+        mean = self(aten.mean.dim, x, axes, True)
+        centred = self(aten.sub.Tensor, x, mean)
+        var = self(aten.mean.dim, self(aten.mul.Tensor, centred, centred), axes, True)
+        return mean, self(aten.rsqrt.default, self(aten.add.Tensor, var, eps))
 
     def normal(self, x: torch.fx.Node, mean: torch.fx.Node, rstd: torch.fx.Node) -> torch.fx.Node:
         return self(aten.mul.Tensor, self(aten.sub.Tensor, x, mean), rstd)

@@ -144,12 +144,19 @@ ExprId FoldState::combined() {
   return w_.let("folded", value);
 }
 
+ExprId FoldState::combinedInF64() {
+  ExprId sum;
+  for (const Part& p : parts_) {
+    const ExprId folded = w_.fold(combine_, w_.convert(w_.get(p.value), DType::f64));
+    sum = sum ? w_.add(sum, folded) : folded;
+  }
+  return w_.let("folded", sum);
+}
+
 ExprId finishFold(Writer& w, ReduceKind kind, DType result, ExprId folded, ExprId position, const Dim& count) {
   if (isArg(kind)) return position;
-  if (kind == ReduceKind::mean) {
-    const DType type = w.type(folded).dtype;
-    return w.binary(BinaryKind::div, folded, w.convert(w.dim(count), type));
-  }
+  if (kind == ReduceKind::mean)
+    folded = w.binary(BinaryKind::div, folded, w.convert(w.dim(count), w.type(folded).dtype));
   return w.convert(folded, computeType(result));
 }
 

@@ -35,6 +35,8 @@ class FoldState {
   ExprId lanewisePosition(int lanes);
   /// One result of all lanes and lane counts; afterwards `position` is the winner's.
   ExprId combined();
+  /// The same of a sum of floats, whose lanes are added in f64.
+  ExprId combinedInF64();
   ExprId position() const { return position_; }
 
  private:

@@ -96,6 +96,13 @@ At keptAt(const Region& region, const At& full) {
   return out;
 }
 
+bool addsFloats(const Graph& graph, const Sweep& sweep) {
+  return !sweep.folds.empty() && std::ranges::all_of(sweep.folds, [&](ValueId v) {
+    const ReduceKind kind = std::get<Reduce>(graph.node(v).op).kind;
+    return (kind == ReduceKind::sum || kind == ReduceKind::mean) && isFloat(graph.type(v).dtype);
+  });
+}
+
 void bindFold(Lowering& l, ValueId fold, ExprId folded, ExprId position, const Dim& count) {
   const auto& op = std::get<Reduce>(l.graph.node(fold).op);
   const ExprId result = l.w.let("r" + std::to_string(fold.index),

@@ -99,18 +99,11 @@ class ColumnSweeps {
     return folds;
   }
 
-  /// Whether a sweep adds up floats, whose digits short sums keep.
-  bool isSummed(const Sweep& sweep) const {
-    return !sweep.folds.empty() && std::ranges::all_of(sweep.folds, [&](ValueId v) {
-      const ReduceKind kind = std::get<Reduce>(l_.graph.node(v).op).kind;
-      return (kind == ReduceKind::sum || kind == ReduceKind::mean) && isFloat(l_.graph.type(v).dtype);
-    });
-  }
-
   /// Whether rows of the innermost folded axis go in runs, each a sum of its own.
   bool goesInRuns(const Sweep& sweep) const {
     const auto rows = domain_.groups[domain_.foldedGroups.back()].extent.constant();
-    return isSummed(sweep) && !(rows && *rows <= kRun);
+    const bool inF64 = std::ranges::all_of(sweep.folds, [&](ValueId v) { return operandType(v) == DType::f64; });
+    return addsFloats(l_.graph, sweep) && !inF64 && !(rows && *rows <= kRun);
   }
   bool isLong(const Sweep& sweep) const {
     const auto rows = domain_.foldedCount.constant();
@@ -138,9 +131,7 @@ class ColumnSweeps {
   void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
     for (size_t k = 0; k < sweep.folds.size(); ++k) {
       const bool arg = isArg(std::get<Reduce>(l_.graph.node(sweep.folds[k]).op).kind);
-      ExprId folded = folds[k].lanewise(lanes_.lanes);
-      if (isLong(sweep)) folded = l_.w.convert(folded, computeType(operandType(sweep.folds[k])));
-      bindFold(l_, sweep.folds[k], folded, arg ? folds[k].lanewisePosition(lanes_.lanes) : ExprId{},
+      bindFold(l_, sweep.folds[k], folds[k].lanewise(lanes_.lanes), arg ? folds[k].lanewisePosition(lanes_.lanes) : ExprId{},
                domain_.foldedCount);
     }
     for (ValueId v : sweep.rowValues)
@@ -318,7 +309,7 @@ void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Pl
         const ExprId x = w.load(partial[k], w.add(w.mul(p, w.dim(columns)), j.base), lanes.lanes, lanes.tail);
         w.assign(acc, w.binary(combine[k], w.get(acc), w.convert(x, type)));
       });
-      bindFold(l, sweep.folds[k], w.convert(w.get(acc), narrow), {}, domain.foldedCount);
+      bindFold(l, sweep.folds[k], w.get(acc), {}, domain.foldedCount);
     }
     storeKept(l, keptAt(l.region, placeAt(w.i64(0), j, lanes)));
   });

@@ -28,6 +28,8 @@ void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& p
 void lowerSplitRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan);
 void lowerSplitColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan);
 
+/// Whether a sweep adds up floats and folds nothing else: sums whose digits are kept by adding up partial ones in f64.
+bool addsFloats(const Graph& graph, const Sweep& sweep);
 /// Binds `fold`'s result for readers in this kernel.
 void bindFold(Lowering& l, ValueId fold, ExprId folded, ExprId position, const Dim& count);
 /// Folds the results of a row's pieces, which stand one after another from `first` on, and binds the fold.

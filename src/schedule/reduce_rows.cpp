@@ -9,6 +9,8 @@ using kernel::Binding;
 
 namespace {
 
+constexpr int64_t kRun = 4096;  // elements of a long row that are a sum of their own
+
 /// Takes one row (or one piece of it) through the sweeps.
 class RowSweeps {
  public:
@@ -27,18 +29,52 @@ class RowSweeps {
     for (const Sweep& sweep : phases_.sweeps) {
       VectorLoop vectors{plan_.lanes * vectorsAStep(sweep, inner), plan_.lanes, Binding::serial, 1};
       const bool byLines = line > 0 && goesByLines(sweep);
+      if (goesInRuns(sweep, inner)) {
+        overRuns(sweep, vectors, byLines ? line : 0, inner);
+        continue;
+      }
       vectors.wholeApart = byLines && storesOne(sweep);  // a line that is stored under a mask is read first
       auto folds = begin(sweep, byLines ? anyLaneCounts(vectors) : laneCounts(vectors, inner));
       overFolded(0, Index{l_.w.i64(0), 0, 0, {}}, [&](const Index& offset) {
         auto body = [&](const Index& j, const At& lanes) { element(sweep, folds, offset, j, lanes); };
         if (byLines)
-          overAlignedVectors(vectors, line, inner, body);
+          overVectors(l_.e, vectors, overHead(vectors, line, inner, body), 1, l_.w.dim(inner), body);
         else
           overVectors(l_.e, vectors, 0, inner, body);
       });
-      finish(sweep, folds);
+      finish(sweep, resultsOf(sweep, folds));
     }
     storeKept(l_, keptPlace());
+  }
+
+  /// Whether a row is so long that one sum a lane would lose digits.
+  bool goesInRuns(const Sweep& sweep, const Dim& inner) const {
+    const auto n = inner.constant();
+    const bool inF64 = std::ranges::all_of(sweep.folds, [&](ValueId v) { return operandType(v) == DType::f64; });
+    return addsFloats(l_.graph, sweep) && !inF64 && domain_.foldedGroups.size() == 1 && n && *n >= 2 * kRun;
+  }
+
+  /// A sweep by runs of elements, whose sums are added in f64. `line`: as of overHead, or 0.
+  void overRuns(const Sweep& sweep, const VectorLoop& vectors, int64_t line, const Dim& inner) {
+    Writer& w = l_.w;
+    std::vector<kernel::VarId> totals;
+    for (size_t k = 0; k < sweep.folds.size(); ++k)
+      totals.push_back(w.declare("total", w.imm(Scalar::of(0.0), DType::f64)));
+    const auto addRun = [&](const std::function<void(const VectorBody&)>& over) {
+      auto folds = begin(sweep, anyLaneCounts(vectors));
+      over([&](const Index& j, const At& lanes) { element(sweep, folds, Index{w.i64(0), 0, 0, {}}, j, lanes); });
+      for (size_t k = 0; k < folds.size(); ++k)
+        w.assign(totals[k], w.add(w.get(totals[k]), folds[k].combinedInF64()));
+    };
+    ExprId first = w.i64(0);
+    if (line > 0) addRun([&](const VectorBody& body) { first = overHead(vectors, line, inner, body); });
+    l_.e.loop("run", first, w.dim(inner), kRun, Binding::serial, [&](ExprId run) {
+      const ExprId end = w.let("end", w.binary(BinaryKind::min, w.add(run, w.i64(kRun)), w.dim(inner)));
+      addRun([&](const VectorBody& body) { overVectors(l_.e, vectors, run, line > 0 ? 1 : kRun, end, body); });
+    });
+    std::vector<Result> results;
+    for (kernel::VarId total : totals) results.push_back({w.get(total), {}});
+    finish(sweep, results);
   }
 
   /// Dear sweeps take one vector at a time, which keeps loads in flight all along; over short rows, which lie in a
@@ -67,9 +103,8 @@ class RowSweeps {
     return storesOne(sweep) || (sweep.stores.empty() && sweep.keeps.empty());
   }
 
-  /// Vectors that begin where a line of the result does, after a first one that is cut short: streaming wants whole
-  /// lines.
-  void overAlignedVectors(const VectorLoop& vectors, int64_t line, const Dim& inner, const VectorBody& body) {
+  /// What comes before the first whole line of the result, and how much that is: streaming wants whole lines.
+  ExprId overHead(const VectorLoop& vectors, int64_t line, const Dim& inner, const VectorBody& body) {
     Writer& w = l_.w;
     index_[domain_.foldedGroups.back()] = {w.i64(0), 0, 0, {}};
     const At first{domainIndex(IndexMath(w, 1), l_.region.domain.size(), domain_.groups, index_), 1, {}, {}};
@@ -81,7 +116,7 @@ class RowSweeps {
       at.tail = w.let("head", w.binary(BinaryKind::lt, w.ramp(j, vectors.narrow), head));
       body({j, 1, 1, {}}, at);
     });
-    overVectors(l_.e, vectors, head, 1, n, body);
+    return head;
   }
 
   /// Registers for the folds of a sweep.
@@ -138,11 +173,23 @@ class RowSweeps {
     }
   }
 
-  void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
-    for (size_t k = 0; k < sweep.folds.size(); ++k) {
-      const ExprId folded = folds[k].combined();
-      bindFold(l_, sweep.folds[k], folded, folds[k].position(), domain_.foldedCount);
+  struct Result {
+    ExprId folded, position;
+  };
+  /// A mean is taken off what it is the mean of, which brings its last digits to the front.
+  std::vector<Result> resultsOf(const Sweep& sweep, std::vector<FoldState>& folds) {
+    std::vector<Result> out;
+    for (size_t k = 0; k < folds.size(); ++k) {
+      const bool mean = std::get<Reduce>(l_.graph.node(sweep.folds[k]).op).kind == ReduceKind::mean;
+      const ExprId folded = mean ? folds[k].combinedInF64() : folds[k].combined();
+      out.push_back({folded, folds[k].position()});
     }
+    return out;
+  }
+
+  void finish(const Sweep& sweep, const std::vector<Result>& results) {
+    for (size_t k = 0; k < sweep.folds.size(); ++k)
+      bindFold(l_, sweep.folds[k], results[k].folded, results[k].position, domain_.foldedCount);
     for (ValueId v : sweep.rowValues)
       if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());
     for (ValueId v : sweep.keeps)
@@ -304,13 +351,7 @@ void combinePieces(Lowering& l, ValueId fold, BufferId value, BufferId where, Ex
     state.take(w.load(value, at), At{{}, 1, {}, {}}, Index{p, 0, 1, {}});
   });
   const ExprId folded = w.let("folded", state.lanewise(1));
-  bindFold(l, fold,
-           widen ? w.convert(kind == ReduceKind::mean
-                                 ? w.binary(BinaryKind::div, folded, w.convert(w.dim(count), DType::f64))
-                                 : folded,
-                             DType::f32)
-                 : folded,
-           where ? w.get(best) : ExprId{}, widen && kind == ReduceKind::mean ? Dim(1) : count);
+  bindFold(l, fold, folded, where ? w.get(best) : ExprId{}, count);
 }
 
 }  // namespace tokamak::schedule

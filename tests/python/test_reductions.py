@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -182,6 +183,19 @@ def test_long_sums_are_as_exact_as_eagers(function: Callable, shape: tuple[int, 
     ours, eager = torch.compile(function, backend="tokamak", dynamic=False)(x), function(x)
     exact = function(x.double())
     assert (ours - exact).norm() <= 1.5 * (eager - exact).norm()
+
+
+@pytest.mark.parametrize("offset", [0, 100, 1e4])
+@pytest.mark.parametrize("shape, dim", [((100, 64), 0), ((9000, 16), 0), ((64, 1000), 1), ((32, 24, 49), (0, 2))])
+def test_deviations_are_as_exact_as_eagers(shape: tuple[int, ...], dim: Any, offset: float) -> None:
+    """Eager's are Welford's in f64; a mean that was rounded to f32 would show in the squares of a large offset."""
+    torch.manual_seed(0)
+    x = torch.randn(shape) + offset
+    for function in (lambda x: x.std(dim), lambda x: torch.stack(torch.var_mean(x, dim))):
+        torch._dynamo.reset()
+        ours, eager = torch.compile(function, backend="tokamak", dynamic=False)(x), function(x)
+        exact = function(x.double())
+        assert (ours - exact).norm() <= 1.1 * (eager - exact).norm()
 
 
 MOVED = {

@@ -104,6 +104,12 @@ def widened(c: Context, x: Value) -> Value:
     return c.b.cast(x, "f32", True) if x.dtype in HALVES else x
 
 
+def exact(c: Context, x: Value) -> Value:
+    """What eager takes moments of: f32 as f64 on the CPU, so that they are rounded once."""
+    on_cpu = c.importer.device.type == "cpu"
+    return c.b.cast(x, "f64") if x.dtype == "f32" and on_cpu else widened(c, x)
+
+
 def rounded(c: Context, x: Value, dtype: str) -> Value:
     """The result of one op in its dtype; only here does it lose digits."""
     return c.b.cast(x, dtype, dtype in HALVES and x.dtype == "f32")

@@ -12,7 +12,7 @@ import torch
 
 from tokamak.importer.segment import HALVES, product
 
-from .algebra import Expr, rounded, widened
+from .algebra import Expr, exact, rounded, widened
 from .registry import Context, Unsupported, Value, lowers
 
 aten = torch.ops.aten
@@ -122,9 +122,9 @@ def count_of(x: Expr, axes: list[int]) -> Expr:
     return Expr(x.b, x.b.cast(x.b.size(product([x.shape[a] for a in axes])), x.value.dtype))
 
 
-def saved_statistics(c: Context, x: Expr, axes: list[int], mean: Expr, eps: float) -> list[Expr]:
+def saved_statistics(c: Context, x: Expr, axes: list[int], mean: Expr, var: Expr, eps: float) -> list[Expr]:
     """Mean and rstd as eager saves them and normalises by: halves, in bf16 of a variance that was rounded itself."""
-    dtype, var = c.type_of(c.fake[1])[0], x.fold("var", axes)
+    dtype = c.type_of(c.fake[1])[0]
     if dtype == "bf16":
         count = count_of(x, axes)
         var = ((var * count).cast(dtype).cast("f32") / count).cast(dtype).cast("f32")
@@ -132,11 +132,24 @@ def saved_statistics(c: Context, x: Expr, axes: list[int], mean: Expr, eps: floa
     return [v.cast(dtype).cast("f32") for v in saved] if dtype in HALVES else saved
 
 
+def scaled(x: Expr, mean: Expr, rstd: Expr, weight: Expr | None, bias: Expr | None, each: list) -> Expr:
+    """Normalised by statistics in f64: as eager does, x scale + shift, but for a shift that knows the rounded scale."""
+    scale = affine(rstd, None if weight is None else weight.cast("f64"), None, each).cast("f32")
+    shift = affine(-(mean * scale.cast("f64")), None, None if bias is None else bias.cast("f64"), each)
+    return x * scale + shift.cast("f32")
+
+
 def unsaved_statistics(c: Context, mean: Value, var: Value, eps: float) -> list[Value]:
     """What eager gives as saved mean and rstd in inference: on a GPU those it used, on the CPU nothing."""
     if all(isinstance(n, int) and n == 0 for n in c.fake[1].shape):
         return [c.b.full(0, *c.type_of(f)) for f in c.fake[1:3]]
     return [result(c, expr(c, mean), 1), result(c, (expr(c, var) + eps).rsqrt(), 2)]
+
+
+def channels_are_last(fake: torch.Tensor) -> bool:
+    """Of images: there eager's statistics are in f32 too. Asks for nothing where a size is not known."""
+    known = fake.dim() == 4 and all(isinstance(s, int) for s in fake.shape)
+    return known and fake.is_contiguous(memory_format=torch.channels_last) and not fake.is_contiguous()
 
 
 def batch_norm(c: Context, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, var: Value | None,
@@ -149,13 +162,18 @@ def batch_norm(c: Context, x: Value, weight: Value | None, bias: Value | None, m
         y = affine((wide - m) * (v + eps).rsqrt(), weight, bias, each)
         kept = [result(c, expr(c, v), i) for i, v in ((3, mean), (4, var)) if i < len(c.fake)]
         return [result(c, y, 0), *unsaved_statistics(c, mean, var, eps), *kept]
-    now = wide.fold("mean", axes)
-    m, rstd = saved_statistics(c, wide, axes, now, eps)
-    out = [result(c, affine((wide - m) * rstd, weight, bias, each), 0), result(c, m, 1), result(c, rstd, 2)]
+    whole = wide if channels_are_last(c.fake[0]) else Expr(c.b, exact(c, x))
+    now, spread = whole.fold("mean", axes), whole.fold("var", axes)
+    m, rstd = saved_statistics(c, whole, axes, now, spread, eps)
+    if m.value.dtype == wide.value.dtype:
+        y = affine((wide - m) * rstd, weight, bias, each)
+    else:
+        y = scaled(wide, m, rstd, weight, bias, each)
+    out = [result(c, y, 0), result(c, m, 1), result(c, rstd, 2)]
     if len(c.fake) > 3:
-        unbiased = wide.fold("var", axes, 1)
-        for i, running, new in ((3, mean, now), (4, var, unbiased)):
-            kept = expr(c, running) * (1 - momentum)
+        count = count_of(whole, axes)
+        for i, running, new in ((3, mean, now), (4, var, spread * (count / (count - 1)))):
+            kept = expr(c, running).cast(new.value.dtype) * (1 - momentum)
             out.append(result(c, kept + new.reshape(kept.shape) * momentum, i))
     return out
 

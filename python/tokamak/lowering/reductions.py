@@ -9,7 +9,7 @@ import torch
 
 from tokamak.importer.segment import HALVES
 
-from .algebra import Expr, rounded, widened
+from .algebra import Expr, exact, rounded, widened
 from .registry import Context, Unsupported, Value, lowers
 
 aten = torch.ops.aten
@@ -79,7 +79,7 @@ for _name in ("any", "all"):
 
 
 def variance(c: Context, x: Value, dim: Any, correction: Any, keepdim: bool) -> Value:
-    """In f32 for halves; a correction that is not whole scales the biased variance."""
+    """In the dtype of x; a correction that is not whole scales the biased variance."""
     correction = 1 if correction is None else correction
     if not isinstance(correction, (int, float)):
         raise Unsupported("the correction is a size")
@@ -95,17 +95,17 @@ def variance(c: Context, x: Value, dim: Any, correction: Any, keepdim: bool) -> 
 
 @lowers(aten.var.correction)
 def var(c: Context, x: Value, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Value:
-    return rounded(c, variance(c, widened(c, x), dim, correction, keepdim), c.dtype)
+    return rounded(c, variance(c, exact(c, x), dim, correction, keepdim), c.dtype)
 
 
 @lowers(aten.std.correction)
 def std(c: Context, x: Value, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> Value:
-    return rounded(c, c.b.unary("sqrt", variance(c, widened(c, x), dim, correction, keepdim)), c.dtype)
+    return rounded(c, c.b.unary("sqrt", variance(c, exact(c, x), dim, correction, keepdim)), c.dtype)
 
 
 @lowers(aten.var_mean.correction)
 def var_mean(c: Context, x: Value, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> tuple:
-    wide = widened(c, x)
+    wide = exact(c, x)
     moments = variance(c, wide, dim, correction, keepdim), fold(c, "mean", wide, dim, keepdim)
     return tuple(rounded(c, m, x.dtype) for m in moments)
 
