@@ -201,3 +201,11 @@ def test_eager_precision_rounds_after_every_op(dtype: torch.dtype) -> None:
     for a, e in zip(ours, chain(x, y), strict=True):
         assert (a == e).double().mean() > 0.999
         torch.testing.assert_close(a, e)
+
+
+@pytest.mark.parametrize("y", [1 / 3, -2 / 3, 0.1, 2.2])
+def test_powers_between_floats(y: float) -> None:
+    """An exponent is not rounded to f32: that of 1e30 ** (1/3) would show as twelve units of the last place."""
+    x = torch.tensor([1e30, 1e-30, 1e38, 1e-44, 0.7, 1.0, 0.0, -0.0, -2.0, math.inf, -math.inf, math.nan] * 4)
+    ours, exact = torch.compile(lambda x: x**y, backend="tokamak")(x), x.double() ** y
+    torch.testing.assert_close(ours, exact.float(), rtol=1.2e-7, atol=0, equal_nan=True)

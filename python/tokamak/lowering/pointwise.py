@@ -143,7 +143,16 @@ def pow_scalar(c: Context, x: Value, y: Any) -> Value:
     base = operand(c, x, c.dtype)
     if special is not None and (base.floating or y > 0):
         return finish(c, special(Expr(c.b, base)).value)
+    if c.dtype == "f32" and c.fake.device.type == "cpu" and abs(y) < 1 << 20 and c.scalar(y, "f32") != y:
+        return finish(c, power_between(Expr(c.b, base), y).value)
     return finish(c, c.b.binary("pow", base, y))
+
+
+def power_between(x: Expr, y: float) -> Expr:
+    """x ** y on the CPU for an exponent that f32 does not hold, like 1/3, whose rounding would show ln(x) times as
+    large: by f64, at the cost of the power of f32, which computes so too."""
+    wide = (x == -math.inf).where(math.inf, x).cast("f64")
+    return (wide.log() * y).exp().cast("f32")
 
 
 # Comparisons and logic
