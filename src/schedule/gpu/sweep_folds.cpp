@@ -42,6 +42,8 @@ std::vector<FoundType> stagedTypes(const Graph& graph, const Sweep& sweep) {
 SweepFolds::SweepFolds(Lowering& l, const Sweep& sweep, LaneCount lanes, const Dim& count, bool staged,
                        const FirstOf& firstOf)
     : l_(l), w_(l.w), lanes_(lanes), count_(count), staged_(staged) {
+  addsByTree_ = std::none_of(l.region.inputs.begin(), l.region.inputs.end(),
+                             [&](ValueId v) { return isHalf(l.graph.type(v).dtype); });
   for (ValueId v : sweep.folds)
     if (!pairWith(sweep, v))
       plain_.push_back({v, FoldState(w_, kindOf(l.graph, v), operandType(l.graph, v), {lanes}, count)});
@@ -83,26 +85,60 @@ void SweepFolds::take(const std::vector<Taken>& vectors) {
       for (const Plain& p : plain_) l_.e.value(l_.graph.node(p.fold).operands[0], t.at);
       for (const Pair& p : pairs_) l_.e.value(p.pair.x, t.at);
     }
-    for (const Taken& t : vectors) {
-      At place = t.at;
-      place.tail = t.counts;
-      for (Plain& p : plain_) p.state->take(l_.e.value(l_.graph.node(p.fold).operands[0], t.at), place, t.position);
-    }
+    for (Plain& p : plain_) takePlain(p, vectors);
     for (Pair& p : pairs_)
       p.pair.kind == FoldPair::Kind::moments ? takeMoments(p, vectors) : takeExponentials(p, vectors);
   });
 }
 
-void SweepFolds::takeMoments(Pair& p, const std::vector<Taken>& vectors) {
-  for (const Taken& t : vectors) {
-    const ExprId far = w_.let("far", w_.sub(valueOf(p.pair.x, p.type, t.at), w_.splat(p.shift, lanes_.lanes)));
-    const auto add = [&](kernel::VarId to, ExprId x) {
-      const ExprId next = w_.add(w_.get(to), x);
-      w_.assign(to, t.counts ? w_.select(w_.splat(t.counts, lanes_.lanes), next, w_.get(to)) : next);
-    };
-    add(p.first, far);
-    add(p.second, w_.mul(far, far));
+void SweepFolds::takePlain(Plain& p, const std::vector<Taken>& vectors) {
+  const ValueId operand = l_.graph.node(p.fold).operands[0];
+  const ReduceKind kind = kindOf(l_.graph, p.fold);
+  const DType type = accumulatorType(kind, operandType(l_.graph, p.fold));
+  if (addsByTree_ && combinerOf(kind) == BinaryKind::add && isFloat(type) && vectors.size() > 1) {
+    std::vector<ExprId> terms;
+    for (const Taken& t : vectors) terms.push_back(counted(valueOf(operand, type, t.at), t));
+    return p.state->take(sumOf(std::move(terms)), {{}, lanes_.lanes, {}, {}}, {});
   }
+  for (const Taken& t : vectors) {
+    At place = t.at;
+    place.tail = t.counts;
+    p.state->take(l_.e.value(operand, t.at), place, t.position);
+  }
+}
+
+/// x in the lanes that count, zero in the others.
+ExprId SweepFolds::counted(ExprId x, const Taken& t) {
+  if (!t.counts) return x;
+  return w_.select(w_.splat(t.counts, lanes_.lanes), x, w_.imm(Scalar::of(0.0), w_.type(x).dtype, lanes_.lanes));
+}
+
+/// Neighbours first, so that no term goes through more additions than the logarithm of their number.
+ExprId SweepFolds::sumOf(std::vector<ExprId> terms) {
+  for (; terms.size() > 1; terms.resize((terms.size() + 1) / 2)) {
+    for (size_t i = 0; 2 * i + 1 < terms.size(); ++i) terms[i] = w_.add(terms[2 * i], terms[2 * i + 1]);
+    if (terms.size() % 2 != 0) terms[terms.size() / 2] = terms.back();
+  }
+  return terms[0];
+}
+
+void SweepFolds::takeMoments(Pair& p, const std::vector<Taken>& vectors) {
+  const auto farOf = [&](const Taken& t) {
+    return w_.let("far", counted(w_.sub(valueOf(p.pair.x, p.type, t.at), w_.splat(p.shift, lanes_.lanes)), t));
+  };
+  const auto add = [&](std::vector<ExprId> far) {
+    std::vector<ExprId> squares;
+    for (ExprId x : far) squares.push_back(w_.mul(x, x));
+    w_.assign(p.first, w_.add(w_.get(p.first), sumOf(std::move(far))));
+    w_.assign(p.second, w_.add(w_.get(p.second), sumOf(std::move(squares))));
+  };
+  if (!addsByTree_) {
+    for (const Taken& t : vectors) add({farOf(t)});
+    return;
+  }
+  std::vector<ExprId> far;
+  for (const Taken& t : vectors) far.push_back(farOf(t));
+  add(std::move(far));
 }
 
 void SweepFolds::takeExponentials(Pair& p, const std::vector<Taken>& vectors) {

@@ -45,17 +45,21 @@ class SweepFolds {
     kernel::VarId first, second;
     ExprId shift;  // of moments
   };
+  void takePlain(Plain& p, const std::vector<Taken>& vectors);
   void takeMoments(Pair& p, const std::vector<Taken>& vectors);
   void takeExponentials(Pair& p, const std::vector<Taken>& vectors);
   void bindMoments(const Pair& p, ExprId shift, ExprId sum, ExprId squares);
   void bindExponentials(const Pair& p, const Found& found);
   ExprId valueOf(ValueId v, DType type, const At& at);
+  ExprId counted(ExprId x, const Taken& t);
+  ExprId sumOf(std::vector<ExprId> terms);
 
   Lowering& l_;
   Writer& w_;
   LaneCount lanes_;
   Dim count_;
   bool staged_;
+  bool addsByTree_ = false;  // vectors that come together: no half is read, whose digits a sum in order keeps too
   std::vector<Plain> plain_;
   std::vector<Pair> pairs_;
 };
