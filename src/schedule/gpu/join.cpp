@@ -197,15 +197,18 @@ std::vector<Found> joinWarps(Writer& w, const RowThreads& row, std::vector<Found
   const int warps = row.threads / kWarp;
   if (warps <= 1) return found;
   std::vector<Slots> slots;
-  for (const Found& f : found) slots.push_back(slotsFor(w, f, Dim(int64_t{warps} * row.rows)));
-  const ExprId warp = w.let("warp", w.binary(BinaryKind::div, row.thread, w.i64(kWarp)));
+  const int64_t all = int64_t{warps} * row.rows;
+  for (const Found& f : found) slots.push_back(slotsFor(w, f, Dim(row.turn ? 2 * all : all)));
+  const ExprId begin = row.turn ? w.let("begin", w.mul(row.turn, w.i64(all))) : w.i64(0);
+  const ExprId warp = w.let("warp", w.add(begin, w.binary(BinaryKind::div, row.thread, w.i64(kWarp))));
   w.when(w.binary(BinaryKind::eq, w.binary(BinaryKind::fmod, row.thread, w.i64(kWarp)), w.i64(0)), [&] {
     for (size_t k = 0; k < found.size(); ++k) put(w, slots[k], warp, found[k]);
   });
   w.barrier();
-  ExprId first = w.i64(0);
+  ExprId first = begin;
   if (row.rows > 1)
-    first = w.let("first", w.mul(w.binary(BinaryKind::div, row.thread, w.i64(row.threads)), w.i64(warps)));
+    first =
+        w.let("first", w.add(begin, w.mul(w.binary(BinaryKind::div, row.thread, w.i64(row.threads)), w.i64(warps))));
   for (size_t k = 0; k < found.size(); ++k) found[k] = joinSlots(w, slots[k], first, found[k], warps);
   return found;
 }

@@ -26,6 +26,7 @@ struct RowThreads {
   int threads = 32, rows = 1;
   int cluster = 1;
   ExprId rank;
+  ExprId turn;  // 0 and 1 by turns where rows follow one another: what is left for one is still read during the next
 };
 
 /// Joins what the threads of each row found; every one of them gets the result. Rows of more than a warp meet at one

@@ -252,7 +252,9 @@ void Rows::store(const Sweep& sweep, const std::vector<Chunk*>& chunks) {
 
 /// What all threads of the row found.
 std::vector<Found> Rows::join(SweepFolds& folds) {
-  return fromRowStart(joinThreads(w_, {thread_, plan_.threads, plan_.rows, plan_.cluster, rank_}, folds.found(false)));
+  return fromRowStart(
+      joinThreads(w_, {thread_, plan_.threads, plan_.rows, plan_.cluster, rank_, turn_ ? w_.get(turn_) : ExprId{}},
+                  folds.found(false)));
 }
 
 std::vector<Found> Rows::fromRowStart(std::vector<Found> found) const {

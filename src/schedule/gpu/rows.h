@@ -73,6 +73,7 @@ class Rows {
   bool wholeVectors_ = false;  // a vector that holds some of a row holds nothing beyond the last one
   ExprId thread_, lane_, rank_, slot_, row_, rowHere_, own_, start_, border_, shift_;
   std::vector<Chunk> chunks_;
+  kernel::VarId turn_;
   std::vector<std::vector<kernel::VarId>> carried_;  // a fold across each, a vector each
   std::unordered_map<uint32_t, std::vector<std::pair<std::vector<Index>, ExprId>>> kept_;
 };

@@ -40,8 +40,10 @@ void Rows::runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& part
     for (int k = 0; k < plan_.vectors; ++k)
       sums.push_back(w_.declare("sum", w_.imm(identityOf(combinerOf(kindOf(fold)), type), type, plan_.lanes)));
   }
+  // Where rows meet at one barrier each, slow warps may still read what was left for them while others are at the next.
   size_t barriers = 0;
   for (const Sweep& sweep : phases_.sweeps) barriers += !sweep.folds.empty();
+  if (barriers == 1 && plan_.threads > kWarp) turn_ = w_.declare("turn", w_.i64(0));
   l_.e.loop("r", w_.mul(b, w_.i64(plan_.rows)), w_.dim(rows_), int64_t{plan_.blocks} * plan_.rows, Binding::serial,
             [&](ExprId first) {
               chunks_.clear();
@@ -49,8 +51,7 @@ void Rows::runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& part
               placeRow(first);
               if (rowsFirst_) fetchNext();
               sweepAll();
-              // Slow warps may still read what the warps left for them.
-              if (barriers == 1 && plan_.threads > kWarp) w_.barrier();
+              if (turn_) w_.assign(turn_, w_.sub(w_.i64(1), w_.get(turn_)));
             });
   // Laid out as [outer, piece, column], as stage two of a fold of columns reads it.
   const Dim columns = domain_.groups.back().extent;
