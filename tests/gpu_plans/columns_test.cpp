@@ -98,6 +98,29 @@ TEST(GpuColumns, StripsSpareTheSecondLaunch) {
   EXPECT_NE(plansOf(sum, {{"B", 2}}, few).find("pieces"), std::string::npos);
 }
 
+TEST(GpuColumns, ClustersShareOutRows) {
+  const CompileOptions eight{.hints = {{"B", 16}}};
+  for (const char* kind : {"sum", "mean", "max", "argmax"}) {
+    const bool where = std::string_view(kind) == "argmax";
+    const std::string text = fmt::format(R"(graph @g(%x: bf16[B, 8200, 64]) {{
+      %0 = reduce %x {{kind = {}, axes = [1]}} : {}[B, 64]
+      return %0
+    }})",
+                                         kind, where ? "i64" : "bf16");
+    EXPECT_EQ(plansOf(text, {{"B", 1}}, eight), "reduce: columns, 8 threads x 128 of 8 blocks, 8 x 8 lanes\n") << kind;
+  }
+  const char* moments = R"(graph @g(%x: f32[B, M, 64]) {
+    %0 = reduce %x {kind = var, axes = [1], correction = 0} : f32[B, 64]
+    %1 = reduce %x {kind = mean, axes = [1]} : f32[B, 64]
+    return %0, %1
+  })";
+  const CompileOptions symbolic{.hints = {{"B", 32}, {"M", 8192}}};
+  for (const int64_t rows : {1, 3, 5, 100, 1025, 2500})
+    EXPECT_NE(plansOf(moments, {{"B", 1}, {"M", rows}}, symbolic).find("columns, 8 threads x 64 of 4 blocks"),
+              std::string::npos)
+        << rows;
+}
+
 std::string activatedMean(int rows, int columns) {
   return fmt::format(R"(graph @g(%x: bf16[4, {0}, {1}], %s: f32[{1}]) {{
     %0 = cast %x : f32[4, {0}, {1}]

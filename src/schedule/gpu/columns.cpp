@@ -38,6 +38,22 @@ class Columns {
     if (any) w_.when(w_.binary(BinaryKind::eq, y_, w_.i64(0)), l_.e.scoped([&] { storeKeptHere(); }));
   }
 
+  /// One sweep, the rows of which the blocks of a cluster share out among themselves.
+  void runCluster(ExprId b, ExprId t) {
+    const ExprId rank = w_.let("rank", w_.binary(BinaryKind::fmod, b, w_.i64(plan_.cluster)));
+    place(w_.let("block", w_.binary(BinaryKind::div, b, w_.i64(plan_.cluster))), t);
+    const Sweep& sweep = phases_.sweeps[0];
+    SweepFolds folds = begin(sweep, false);
+    const ExprId all = w_.dim(rows_), each = w_.dim(Dim::ceilDiv(rows_, plan_.cluster));
+    const ExprId first = w_.let("begin", w_.binary(BinaryKind::min, w_.mul(rank, each), all));
+    const ExprId last = w_.let("end", w_.binary(BinaryKind::min, w_.add(first, each), all));
+    overRows(first, last, [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
+    const auto found = joinDown(w_, downThreads(), folds.found(true));
+    bind(sweep, folds, joinCluster(w_, downThreads(), plan_.cluster, rank, found));
+    const ExprId own = w_.both(w_.binary(BinaryKind::eq, rank, w_.i64(0)), w_.binary(BinaryKind::eq, y_, w_.i64(0)));
+    w_.when(own, l_.e.scoped([&] { storeKeptHere(); }));
+  }
+
   /// Stage one of two: folds rows [begin, end) of piece number `piece`, and stores what was found there.
   void runPiece(ExprId b, ExprId t, const Pieces& pieces, const std::vector<PartialBuffers>& partial) {
     const ExprId piece = w_.let("piece", w_.binary(BinaryKind::fmod, b, w_.dim(pieces.count)));
@@ -220,8 +236,9 @@ static Dim slackOf(const FoldDomain& domain, const FoldAxes::Plan& plan) {
 void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
   const Phases phases = planPhases(l.graph, l.region, {.pairs = true, .early = true});
   Columns columns(l, domain, plan, phases);
-  overGrid(l, columns.blocks(), plan.threads * plan.rows, slackOf(domain, plan),
-           [&](ExprId b, ExprId t) { columns.run(b, t); });
+  if (plan.cluster > 1) l.w.setClusterBlocks(plan.cluster);
+  overGrid(l, columns.blocks() * Dim(plan.cluster), plan.threads * plan.rows, slackOf(domain, plan),
+           [&](ExprId b, ExprId t) { plan.cluster > 1 ? columns.runCluster(b, t) : columns.run(b, t); });
 }
 
 void lowerColumnPieces(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan, const Pieces& pieces,

@@ -149,6 +149,28 @@ std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<F
   return found;
 }
 
+std::vector<Found> joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank,
+                               std::vector<Found> found) {
+  std::vector<Slots> slots;
+  for (const Found& f : found)
+    slots.push_back(slotsFor(w, f, Dim(int64_t{blocks} * threads.across * w.lanes(f.value)), true));
+  const auto at = [&](size_t k, ExprId block) {
+    return w.mul(w.add(w.mul(block, w.i64(threads.across)), threads.x), w.i64(w.lanes(found[k].value)));
+  };
+  w.when(w.binary(BinaryKind::eq, threads.y, w.i64(0)), [&] {
+    for (size_t k = 0; k < found.size(); ++k) put(w, slots[k], at(k, rank), found[k]);
+  });
+  w.barrier(true);
+  for (size_t k = 0; k < found.size(); ++k) {
+    const Found like = found[k];
+    for (int block = 0; block < blocks; ++block) {
+      const Found other = get(w, slots[k], at(k, w.i64(block)), like, w.lanes(like.value));
+      found[k] = block == 0 ? other : better(w, found[k], other);
+    }
+  }
+  return found;
+}
+
 void storePiece(Writer& w, const PartialBuffers& to, ExprId at, const Found& found, ExprId mask) {
   const auto put = [&](BufferId buffer, ExprId value) {
     if (buffer) w.store(buffer, at, value, mask);

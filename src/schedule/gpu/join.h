@@ -43,6 +43,11 @@ struct DownThreads {
 /// two.
 std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<Found> found);
 
+/// Joins the same of the `blocks` blocks of a cluster, each of which folded rows of its own; `rank` is this block's.
+/// Every thread gets the result, the blocks meet at one barrier.
+std::vector<Found> joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank,
+                               std::vector<Found> found);
+
 /// Where stage one of a fold in two stages leaves what it found in pieces of a row.
 struct PartialBuffers {
   BufferId value, where, sum;  // the last two where there is such

@@ -19,13 +19,14 @@ constexpr double kStraddle = 8;  // and for the borders of rows that begin anywh
 constexpr int kUsual = 64;       // registers that kernels of this sort are given
 constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
-constexpr double kLongRow = 6144;     // vectors of a row that is worth a cluster
-constexpr double kFewRows = 8;        // that one thread takes
-constexpr int kStrip = 4;             // threads beside each other that read 64 bytes of a row
-constexpr int kNarrowest = 8;         // threads of a strip in a large block, which read 128 bytes of a row
-constexpr int kStripThreads = 512;    // of such a block
-constexpr double kStripBlocks = 1.9;  // of a multiprocessor
-constexpr int kAlone = 128;           // threads of a block in which each is alone with its columns
+constexpr double kLongRow = 6144;         // vectors of a row that is worth a cluster
+constexpr double kFewRows = 8;            // that one thread takes
+constexpr int kStrip = 4;                 // threads beside each other that read 64 bytes of a row
+constexpr int kNarrowest = 8;             // threads of a strip in a large block, which read 128 bytes of a row
+constexpr int kStripThreads = 512;        // of such a block
+constexpr double kStripBlocks = 1.9;      // of a multiprocessor
+constexpr double kClusterThreads = 1024;  // of a multiprocessor, where clusters share out rows
+constexpr int kAlone = 128;               // threads of a block in which each is alone with its columns
 constexpr double kAcrossThreads = 256, kAcrossVectors = 1024;  // of rows that carry folds: a row's; a multiprocessor's
 constexpr double kStreamed = 1024;   // vectors of a row that is better read in rounds than held
 constexpr int kMaxBatch = 8;         // rows that a thread takes at once
@@ -262,6 +263,27 @@ class Planner {
     return false;
   }
 
+  /// Whether the blocks of clusters can share out the rows of such strips, which spares the second launch too. There
+  /// are to be about as many threads as keep memory busy, and something for each to do.
+  bool clusters(FoldAxes::Plan& plan) {
+    if (plan.form != FoldAxes::Form::columns || plan.lanes != most_ || gpu_.arch < 90) return false;
+    const double columns = likely(domain_.groups.back().extent, hints_);
+    for (const auto [cluster, block] : {std::pair(4, kStripThreads), std::pair(8, 2 * kStripThreads)})
+      for (int threads = powerUp(columns / plan.lanes, kWarp); threads >= kNarrowest; threads /= 2) {
+        const double strips = kept_ / columns * std::ceil(columns / (threads * plan.lanes));
+        const double busy = strips * cluster * block / (kClusterThreads * gpu_.multiprocessors);
+        const int rows = block / threads;
+        if (busy < 0.85 || busy > 1.05 || folded_ < 8.0 * rows * cluster) continue;
+        plan.cluster = cluster;
+        plan.threads = threads;
+        plan.rows = rows;
+        plan.vectors = scaled(plan.lanes, 1, 32);
+        blocks_ = strips * cluster;
+        return true;
+      }
+    return false;
+  }
+
   /// Makes a fold of one sweep go in two launches.
   void cut(FoldAxes::Plan& plan) {
     if (plan.form == FoldAxes::Form::columns && canJoinRows(plan)) {
@@ -436,7 +458,7 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
   const bool columns = plan.form == Form::columns;
   const Phases phases = planPhases(graph, region, {.pairs = true, .early = columns});
   if (phases.sweeps.size() == 1 && (columns || phases.sweeps[0].stores.empty())) {
-    if (planner.leavesIdle() && !planner.strips(plan)) planner.cut(plan);
+    if (planner.leavesIdle() && !planner.strips(plan) && !planner.clusters(plan)) planner.cut(plan);
   } else if (planner.leavesMostIdle()) {
     plan = {};
     plan.apart = true;
