@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from .decompositions import HALVES
-from .rewriting import call
+from .rewriting import IMPLIED, call
 
 aten = torch.ops.aten
 CASTS = (torch.ops.prims.convert_element_type.default, aten._to_copy.default)
@@ -60,9 +60,16 @@ class Writer:
     def __call__(self, target: Any, *args: Any, **kwargs: Any) -> torch.fx.Node:
         return call(self.graph, target, *args, **kwargs)
 
+    def cast(self, x: torch.fx.Node, dtype: torch.dtype) -> torch.fx.Node:
+        """As the norm does inside itself: no rounding that a program asked for."""
+        if x.meta["val"].dtype == dtype:
+            return x
+        node = self(torch.ops.prims.convert_element_type.default, x, dtype)
+        node.meta[IMPLIED] = True
+        return node
+
     def widened(self, x: torch.fx.Node) -> torch.fx.Node:
-        half = x.meta["val"].dtype in HALVES
-        return self(torch.ops.prims.convert_element_type.default, x, torch.float32) if half else x
+        return self.cast(x, torch.float32) if x.meta["val"].dtype in HALVES else x
 
     def statistics(self, x: torch.fx.Node, axes: list[int], eps: float) -> tuple[torch.fx.Node, torch.fx.Node]:
         """Of f32 in f32, as the norms themselves; `var` is folded in f64 on the CPU."""
@@ -86,8 +93,7 @@ class Writer:
         value = output.meta["val"]
         if result.meta["val"].shape != value.shape:
             result = self(aten.view.default, result, list(value.shape))
-        same = result.meta["val"].dtype == value.dtype
-        return result if same else self(torch.ops.prims.convert_element_type.default, result, value.dtype)
+        return self.cast(result, value.dtype)
 
 
 Results = tuple[torch.fx.Node, torch.fx.Node, torch.fx.Node]

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
+IMPLIED = "tokamak_implied"  # in a node's meta: a cast that no program wrote, part of an op that was written out
+
 
 def call(graph: Graph, target: Callable, *args: Any, **kwargs: Any) -> Node:
     """A call at the graph's insertion point, with the value that it gives of fake tensors."""

@@ -240,3 +240,21 @@ def test_norms_are_as_exact_as_eagers(name: str, offset: float) -> None:
         for i, y in enumerate((compiled(x), function(x))):
             errors[i] += (y - exact).norm().item() ** 2
     assert errors[0] <= 1.15**2 * errors[1]
+
+
+def test_norms_that_are_written_out_round_as_they_do_inside_an_op() -> None:
+    """What a norm gives to an activation stays in f32, in the forward pass and where the backward computes it again."""
+    from tokamak.importer.graph import Importer
+    from tokamak.norm_outputs import spell_out_norms
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with FakeTensorMode():
+        x, w = torch.empty(4, 8, dtype=torch.bfloat16), torch.empty(8, dtype=torch.bfloat16)
+        module = make_fx(lambda x, w: (F.gelu(F.layer_norm(x, (8,), w)),), tracing_mode="fake")(x, w)
+    spell_out_norms(module)
+    module.recompile()
+    importer = Importer(module, "forward")
+    importer.run()
+    casts = [line for line in importer.segments[0].graph.text().splitlines() if "= cast" in line]
+    assert casts and all("synthetic = true" in line for line in casts), casts

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from tokamak.importer.segment import HALVES, INTEGERS
+from tokamak.rewriting import IMPLIED
 
 from .algebra import Expr, finish, formula, operand
 from .divisors import DIVISIONS, require_divisor
@@ -217,7 +218,7 @@ def fmin(x: Expr, y: Expr) -> Expr:
 
 @lowers(aten._to_copy.default, prims.convert_element_type.default)
 def convert(c: Context, x: Value, *args: Any, **kwargs: Any) -> Value:
-    return c.b.cast(x, c.dtype)
+    return c.b.cast(x, c.dtype, c.node.meta.get(IMPLIED, False))
 
 
 @lowers(aten.clone.default, aten.lift_fresh_copy.default, aten.contiguous.default, prims.clone.default)
