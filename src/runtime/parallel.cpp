@@ -1,13 +1,18 @@
 #include "runtime/parallel.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "runtime/alone.h"
+#include "runtime/crowding.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -85,8 +90,30 @@ struct Job {
   int64_t count, scratchBytes;
   ParallelBody body;
   void* environment;
+  int64_t begun = 0, own = 0;  // when; how long the caller took for its piece
+  bool watched = false;        // `own` is time on the processor
   char forked = 0, joined = 0;
 };
+
+int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+/// How long this thread has had a processor.
+int64_t processorTime() {
+  timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// Whether others were given this thread's processor since it last asked.
+bool wasSwitchedOut() {
+  thread_local long seen = 0;
+  rusage usage;
+  getrusage(RUSAGE_THREAD, &usage);
+  return std::exchange(seen, usage.ru_nivcsw) != usage.ru_nivcsw;
+}
+
+/// Of the process, as the machine and OpenMP's threads are.
+Crowding crowding;
 
 void runJob(void* data) {
   Job& job = *static_cast<Job*>(data);
@@ -95,7 +122,9 @@ void runJob(void* data) {
   const int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
   const int64_t share = job.count / threads, rest = job.count % threads;
   const int64_t begin = thread * share + std::min(thread, rest);
+  const int64_t from = thread > 0 ? 0 : job.watched ? processorTime() : job.begun;
   runPiece(begin, begin + share + (thread < rest), job.scratchBytes, job.body, job.environment);
+  if (thread == 0) job.own = (job.watched ? processorTime() : now()) - from;
   published(&job.joined);
 }
 
@@ -128,11 +157,15 @@ void ParallelHost::run(const KernelHost* host, int64_t count, int64_t grain, int
   if (count <= 0) return;
   const int64_t most = static_cast<const ParallelHost*>(host)->threads();
   const int64_t threads = most == 1 ? 1 : std::min(most, count / std::max<int64_t>(1, grain));
-  if (threads <= 1 || omp_get_level() > 0) return runPiece(0, count, scratchBytes, body, environment);
-  Job job{count, scratchBytes, body, environment};
+  if (threads <= 1 || omp_get_level() > 0 || crowding.alone(now))
+    return runPiece(0, count, scratchBytes, body, environment);
+  Job job{count, scratchBytes, body, environment, now()};
+  job.watched = crowding.isWatched(job.begun);
   published(&job.forked);
   GOMP_parallel(&runJob, &job, static_cast<unsigned>(threads), 0);
   received(&job.joined);
+  const int64_t end = now();
+  if (crowding.joined(threads, job.begun, job.own, end) && wasSwitchedOut()) crowding.watch(end);
 }
 
 CallerAlone::CallerAlone(bool when) {

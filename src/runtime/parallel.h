@@ -12,8 +12,9 @@ namespace tokamak::runtime {
 ///   kernel(buffers, symbols, &host);
 ///
 /// A loop is cut into contiguous pieces, one a thread; one that is worth a single thread, or that is started inside
-/// another parallel region, runs on the caller's thread without touching OpenMP. Per-thread scratch is kept and grown,
-/// so steady state allocates nothing. One object may serve any number of threads at once.
+/// another parallel region, runs on the caller's thread without touching OpenMP. So do all for a while where other
+/// programs hold the cores (`crowding.h`). Per-thread scratch is kept and grown, so steady state allocates nothing. One
+/// object may serve any number of threads at once.
 ///
 /// OpenMP's threads do not survive a fork, and libgomp waits for them for ever. In a child that was forked once there
 /// was a host, OpenMP is told to use one thread, and loops run on the caller's.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -103,6 +104,37 @@ TEST(ParallelHost, ServesManyThreads) {
     });
   }
   for (auto& thread : threads) thread.join();
+}
+
+struct Late {
+  std::thread::id caller;
+  std::atomic<int> pieces = 0;
+  std::chrono::milliseconds delay{0};
+};
+
+void lateBody(void* environment, int64_t, int64_t, std::byte*) {
+  Late& late = *static_cast<Late*>(environment);
+  ++late.pieces;
+  if (std::this_thread::get_id() != late.caller) std::this_thread::sleep_for(late.delay);
+}
+
+TEST(ParallelHost, AThreadThatDoesNotRunIsNotWaitedForAgain) {
+  const ParallelHost host(2);
+  const auto run = [&](int milliseconds) {
+    Late late{.caller = std::this_thread::get_id(), .delay = std::chrono::milliseconds(milliseconds)};
+    host.parallelFor(&host, 2, 1, 0, &lateBody, &late);
+    return late.pieces.load();
+  };
+  // A machine that is busy anyhow may have sent loops to their caller before.
+  int shared = run(20);
+  for (int tries = 0; shared == 1 && tries < 300; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    shared = run(20);
+  }
+  ASSERT_EQ(shared, 2);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(run(20), 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  EXPECT_EQ(run(0), 2);
 }
 
 TEST(ParallelHost, TakesOpenMpsNumberOfThreadsByDefault) { EXPECT_GE(ParallelHost().threads(), 1); }

@@ -131,8 +131,8 @@ class ColumnSweeps {
   void finish(const Sweep& sweep, std::vector<FoldState>& folds) {
     for (size_t k = 0; k < sweep.folds.size(); ++k) {
       const bool arg = isArg(std::get<Reduce>(l_.graph.node(sweep.folds[k]).op).kind);
-      bindFold(l_, sweep.folds[k], folds[k].lanewise(lanes_.lanes), arg ? folds[k].lanewisePosition(lanes_.lanes) : ExprId{},
-               domain_.foldedCount);
+      const ExprId where = arg ? folds[k].lanewisePosition(lanes_.lanes) : ExprId{};
+      bindFold(l_, sweep.folds[k], folds[k].lanewise(lanes_.lanes), where, domain_.foldedCount);
     }
     for (ValueId v : sweep.rowValues)
       if (l_.graph.type(v).shape.size() == keptPlace().index.size()) l_.e.value(v, keptPlace());

@@ -63,8 +63,7 @@ class RowSweeps {
     const auto addRun = [&](const std::function<void(const VectorBody&)>& over) {
       auto folds = begin(sweep, anyLaneCounts(vectors));
       over([&](const Index& j, const At& lanes) { element(sweep, folds, Index{w.i64(0), 0, 0, {}}, j, lanes); });
-      for (size_t k = 0; k < folds.size(); ++k)
-        w.assign(totals[k], w.add(w.get(totals[k]), folds[k].combinedInF64()));
+      for (size_t k = 0; k < folds.size(); ++k) w.assign(totals[k], w.add(w.get(totals[k]), folds[k].combinedInF64()));
     };
     ExprId first = w.i64(0);
     if (line > 0) addRun([&](const VectorBody& body) { first = overHead(vectors, line, inner, body); });

@@ -44,6 +44,24 @@ TEST(GpuColumns, EveryKindOfFold) {
   }
 }
 
+TEST(GpuColumns, RowsInFlightAreAddedBeforeTheRunningSumIsTouched) {
+  const std::string program = fold("sum", "f32", "f32", "4096", "8");
+  EXPECT_EQ(plansOf(program), "reduce: columns, 2 threads x 128, 4 x 4 lanes\n");
+  const auto graph = parseGraph(program);
+  ASSERT_TRUE(graph) << graph.error().str();
+  // A half is less than the last digit of what each thread begins with; four of them together are not.
+  Array x(DType::f32, {4096, 8});
+  for (int64_t row = 0; row < 4096; ++row)
+    for (int64_t column = 0; column < 8; ++column)
+      x.setDouble(row * 8 + column, row < 128 ? 0x1p24 : row < 512 ? 0.0 : 0.5);
+  CompileOptions options;
+  options.gpu.emplace();
+  const auto sums = runSimtGraph(*graph, {x}, engine(), options);
+  ASSERT_TRUE(sums) << sums.error().str();
+  for (int64_t column = 0; column < 8; ++column)
+    EXPECT_EQ((*sums)[0].getDouble(column), 128 * 0x1p24 + 3584 * 0.5) << column;
+}
+
 TEST(GpuColumns, ManyRowsGoInPieces) {
   EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "9000", "40")),
             "reduce: columns, 8 threads x 32, 4 x 8 lanes, pieces of 896, then columns, 32 threads x 4, 4 x 1 lanes\n");

@@ -22,11 +22,17 @@ const std::vector<Snippet>& memorySnippets() {
       {"store_cluster",
        {},
        R"(template <int N, class T> D void store_cluster(T& at, T value) {
+  const unsigned here = (unsigned)__cvta_generic_to_shared(&at);
+  unsigned long long bits = 0;
+  memcpy(&bits, &value, sizeof(T));
 #pragma unroll
   for (int rank = 0; rank < N; ++rank) {
-    unsigned long long there;
-    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"((unsigned long long)&at), "r"(rank));
-    *(volatile T*)there = value;
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
+    if constexpr (sizeof(T) == 8) asm volatile("st.shared::cluster.b64 [%0], %1;" : : "r"(there), "l"(bits) : "memory");
+    else if constexpr (sizeof(T) == 4) asm volatile("st.shared::cluster.b32 [%0], %1;" : : "r"(there), "r"((unsigned)bits) : "memory");
+    else if constexpr (sizeof(T) == 2) asm volatile("st.shared::cluster.b16 [%0], %1;" : : "r"(there), "h"((unsigned short)bits) : "memory");
+    else asm volatile("st.shared::cluster.b8 [%0], %1;" : : "r"(there), "h"((unsigned short)bits) : "memory");
   }
 }
 )"},
