@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch._decomp import core_aten_decompositions
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from . import splits, strides
 
@@ -70,6 +71,19 @@ def select_scatter(x: torch.Tensor, source: torch.Tensor, dim: int, index: int) 
     return aten.slice_scatter.default(x, source.to(x.dtype).unsqueeze(dim), dim, index, end)
 
 
+MEANS = (aten.mse_loss_backward.default, aten.smooth_l1_loss_backward.default, aten.huber_loss_backward.default)
+"""Gradients of losses, which torch's own decompositions divide by the number of elements while tracing."""
+
+
+def of_nothing(then: Any) -> Any:
+    """The gradient of a loss of no elements has none."""
+
+    def decompose(grad: torch.Tensor, x: torch.Tensor, *rest: Any) -> Any:
+        return torch.empty_like(x) if statically_known_true(x.numel() == 0) else then(grad, x, *rest)
+
+    return decompose
+
+
 @functools.cache
 def decompositions() -> dict:
     table = dict(core_aten_decompositions())
@@ -78,4 +92,5 @@ def decompositions() -> dict:
             table.pop(getattr(packet, overload), None)
     table |= splits.DECOMPOSITIONS | MIXED_NORMS
     table |= {aten.take.default: take, aten.select_scatter.default: select_scatter}
+    table |= {op: of_nothing(table[op]) for op in MEANS if op in table}
     return table | strides.decompositions(table)

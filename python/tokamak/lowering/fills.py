@@ -44,8 +44,9 @@ def empty(c: Context, *args: Any, **kwargs: Any) -> Value:
     """Memory without contents; zeros cost nothing where they are not read."""
     if memory_order(c.fake) is None:
         raise Unsupported("its memory has gaps or overlaps")
-    if 0 in c.shape and any(user.op == "output" for user in c.node.users):
-        raise Unsupported("it is empty: an `out=` that is resized later, which only ATen's own memory can be")
+    results = [user.op == "output" for user in c.node.users]
+    if all(results) or (0 in c.shape and any(results)):
+        raise Unsupported("nothing fills it: an `out=` that is resized later, which only ATen's own memory can be")
     return c.b.full(0, c.dtype, c.shape)
 
 

@@ -121,7 +121,7 @@ def nan_to_num(c: Context, x: Value, nan: Any = None, posinf: Any = None, neginf
     v = Expr(c.b, widened(c, x))
     finite = (v == -math.inf).where(limits.min if neginf is None else neginf, v)
     finite = (v == math.inf).where(limits.max if posinf is None else posinf, finite)
-    return rounded(c, v.isnan().where(nan or 0.0, finite).value, c.dtype)
+    return rounded(c, v.isnan().where(0.0 if nan is None else nan, finite).value, c.dtype)
 
 
 @formula(aten.round.decimals)

@@ -1,0 +1,77 @@
+"""Values and shapes at the edge: integers that wrap, shifts beyond the width, promotion, tensors of no elements."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from checks import compare
+
+INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+WRAPPING = {
+    "sum": lambda x, y: (x + y, x - y, x * y, -x, x.abs(), x.square(), torch.add(x, y, alpha=3)),
+    "bits": lambda x, y: (x & y, x | y, x ^ y, ~x),
+    "shifts": lambda x, y: (x << y, x >> y, x << 3, x >> 70, x << 33, 2 << (x & 7)),
+    "order": lambda x, y: (torch.maximum(x, y), x < y, x.clamp(min=y), x.clamp(-3, 200), torch.where(x > y, x, y)),
+    "folds": lambda x, y: (x.sum(), x.prod(), x.amax(), x.argmin(), x.cumsum(0), x.cumprod(0), x.sum(dtype=torch.int8)),
+    "quotients": lambda x, y: (
+        x / 3,
+        x // 7,
+        x % 5,
+        x.float() / 2,
+        torch.fmod(x, 3),
+        torch.div(x, 9, rounding_mode="trunc"),
+    ),
+    "numbers": lambda x, y: (x + 250, x * -3, 7 - x, x + 2.5, x * True, x == 255, x**2, x + torch.tensor(1000)),
+    "in place": lambda x, y: (x.clone().add_(y), x.clone().mul_(3), x.clone().bitwise_xor_(y)),
+}
+
+
+def extremes(dtype: torch.dtype, seed: int) -> torch.Tensor:
+    info = torch.iinfo(dtype)
+    some = [info.min, info.min + 1, info.max, info.max - 1, 0, 1, 2, 7, 8, 9, 31, 64, 100, -1, -2, -7]
+    values = torch.tensor([v for v in some if v >= info.min])
+    picked = torch.randint(0, len(values), (37,), generator=torch.Generator().manual_seed(seed))
+    return values[picked].to(dtype)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_integers_wrap(dtype: torch.dtype) -> None:
+    compare(WRAPPING, [extremes(dtype, 0), extremes(dtype, 1)])
+
+
+@pytest.mark.parametrize("other", [torch.uint8, torch.int16, torch.int64], ids=str)
+def test_integers_of_two_widths(other: torch.dtype) -> None:
+    compare(WRAPPING, [extremes(torch.int8, 0), extremes(other, 1)])
+    compare(WRAPPING, [extremes(other, 0), extremes(torch.int32, 1)])
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.l1_loss])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_losses_of_nothing(loss, dynamic: bool) -> None:
+    x = torch.zeros(0, 3, requires_grad=True)
+    out = torch.compile(loss, backend="tokamak", dynamic=dynamic)(x, torch.zeros(0, 3))
+    out.backward()
+    assert out.isnan() and x.grad.shape == (0, 3)
+
+
+def test_out_is_resized() -> None:
+    def write(x: torch.Tensor) -> list[torch.Tensor]:
+        return [torch.mul(x, x, out=torch.empty(n)) for n in (0, 2)]
+
+    x = torch.randn(3, 4)
+    with pytest.warns(UserWarning, match="resized"):
+        for ours, eager in zip(torch.compile(write, backend="tokamak")(x), write(x), strict=True):
+            assert torch.equal(ours, eager)
+
+
+def test_a_zero_keeps_its_sign() -> None:
+    x = torch.tensor([torch.nan, -0.0, 0.0, torch.inf, 1.0])
+    for f in (
+        lambda x: x.nan_to_num(-0.0),
+        lambda x: x * 1,
+        lambda x: -x.abs(),
+        lambda x: x.neg().nan_to_num(0.0, 1.0),
+    ):
+        ours, eager = torch.compile(f, backend="tokamak")(x), f(x)
+        assert torch.equal(ours.nan_to_num(3).signbit(), eager.nan_to_num(3).signbit())
