@@ -121,7 +121,8 @@ def observe(fn: Callable, inputs: list[torch.Tensor], grad: bool) -> list[torch.
     leaves = [t for t in inputs if t.requires_grad]
     if roots and leaves:
         found = torch.autograd.grad(roots, leaves, [torch.ones_like(r) for r in roots], allow_unused=True)
-        out += [g for g in found if g is not None]
+        # Of inputs that are read in vain eager has no gradient and tracing may have zeros.
+        out += [torch.zeros_like(t) if g is None else g for g, t in zip(found, leaves, strict=True)]
     return out
 
 
