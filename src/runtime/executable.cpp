@@ -49,10 +49,10 @@ class Executable::Invocation {
  public:
   Invocation(const State& state, const Binding& binding) : state_(state), flat_(state.flat()), binding_(binding) {}
 
-  Result<> reserve(std::atomic<int64_t>* shared);
+  Result<> reserve(const RunOptions& options);
   Result<> setInputs(std::span<const TensorRef> inputs);
   Result<> setOutputs(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs);
-  Result<std::vector<Tensor>> makeOutputs();
+  Result<std::vector<Tensor>> makeOutputs(const RunOptions& options);
   Result<> execute(Profile* profile);
   /// Brings what was written elsewhere to the caller's outputs.
   void deliver(std::span<const TensorRef> outputs) const;
@@ -71,7 +71,7 @@ class Executable::Invocation {
   std::array<void*, kInlinePointers> inline_;
 };
 
-Result<> Executable::Invocation::reserve(std::atomic<int64_t>* shared) {
+Result<> Executable::Invocation::reserve(const RunOptions& options) {
   const int64_t pointers = flat_.baseCount() + flat_.operandCount();
   const int64_t tableBytes = pointers > kInlinePointers ? pointers * static_cast<int64_t>(sizeof(void*)) : 0;
   const int64_t arenaBytes = binding_.memory.peakBytes;
@@ -79,12 +79,12 @@ Result<> Executable::Invocation::reserve(std::atomic<int64_t>* shared) {
   std::byte* base = nothing;
   if (arenaBytes + tableBytes > 0) {
     int64_t wanted = arenaBytes + tableBytes;
-    if (shared) {
+    if (auto* shared = options.sharedArena) {
       int64_t largest = shared->load(std::memory_order_relaxed);
       while (largest < wanted && !shared->compare_exchange_weak(largest, wanted, std::memory_order_relaxed)) {}
       wanted = std::max(wanted, largest);
     }
-    TK_TRY(arena_, state_.options.pool->allocate(wanted));
+    TK_TRY(arena_, state_.options.pool->allocate(wanted, options.growth));
     base = arena_.data();
   }
   bases_ = tableBytes ? reinterpret_cast<void**>(base + arenaBytes) : inline_.data();
@@ -150,13 +150,13 @@ Result<> Executable::Invocation::setOutputs(std::span<const TensorRef> inputs, s
   return Unit{};
 }
 
-Result<std::vector<Tensor>> Executable::Invocation::makeOutputs() {
+Result<std::vector<Tensor>> Executable::Invocation::makeOutputs(const RunOptions& options) {
   std::vector<Tensor> outputs;
   outputs.reserve(flat_.outputCount());
   auto extent = binding_.outputExtents.begin();
   for (int i = 0; i < flat_.outputCount(); ++i) {
     const Slot& slot = flat_.output(i);
-    TK_TRY(PoolBlock block, state_.options.pool->allocate(binding_.outputBytes[i]));
+    TK_TRY(PoolBlock block, state_.options.pool->allocate(binding_.outputBytes[i], options.growth));
     outputBases()[i] = block.data();
     const auto end = extent + static_cast<int64_t>(slot.shape.size());
     outputs.emplace_back(std::move(block), slot.dtype, std::vector<int64_t>(extent, end));
@@ -220,9 +220,9 @@ Result<std::vector<Tensor>> Executable::run(std::span<const TensorRef> inputs, c
   std::shared_ptr<const Binding> keep;
   TK_TRY(const Binding* binding, state_->bound.bind(inputs, options.dims, keep));
   Invocation call(*state_, *binding);
-  TK_RETURN_IF_ERROR(call.reserve(options.sharedArena));
+  TK_RETURN_IF_ERROR(call.reserve(options));
   TK_RETURN_IF_ERROR(call.setInputs(inputs));
-  TK_TRY(std::vector<Tensor> outputs, call.makeOutputs());
+  TK_TRY(std::vector<Tensor> outputs, call.makeOutputs(options));
   TK_RETURN_IF_ERROR(call.execute(options.profile));
   return outputs;
 }
@@ -233,7 +233,7 @@ Result<> Executable::run(std::span<const TensorRef> inputs, std::span<const Tens
   TK_TRY(const Binding* binding, state_->bound.bind(inputs, options.dims, keep));
   TK_RETURN_IF_ERROR(state_->bound.checkOutputs(outputs, *binding));
   Invocation call(*state_, *binding);
-  TK_RETURN_IF_ERROR(call.reserve(options.sharedArena));
+  TK_RETURN_IF_ERROR(call.reserve(options));
   TK_RETURN_IF_ERROR(call.setInputs(inputs));
   TK_RETURN_IF_ERROR(call.setOutputs(inputs, outputs));
   TK_RETURN_IF_ERROR(call.execute(options.profile));

@@ -44,6 +44,9 @@ struct RunOptions {
   const DimBindings* dims = nullptr;
   /// The largest arena so far among programs that run one after another, which then share one block of the pool.
   std::atomic<int64_t>* sharedArena = nullptr;
+  /// Of arena and outputs. Thrifty: for programs whose outputs live long beside each other, as those of a training
+  /// step.
+  Growth growth = Growth::free;
 };
 
 /// A program ready to run. Immutable: any number of threads may run it at once, each call with its own arena.

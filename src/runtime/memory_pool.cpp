@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <span>
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -32,6 +33,8 @@ constexpr int64_t kSmallLimit = 1024;  // below: classes of 64 bytes; above: eig
 constexpr int kSmallClasses = 16;
 constexpr int64_t kPageAlignedFrom = 64 << 10;
 constexpr int64_t kHugePage = 2 << 20;
+constexpr int64_t kThriftyFrom = 64 << 10;  // what is smaller is not worth looking for something to give back
+constexpr int64_t kSharedBelow = 8 << 20;   // the C library keeps such blocks, once it has seen one come back
 constexpr int64_t kLargest = int64_t{1} << 46;
 constexpr int kClasses = kSmallClasses + 8 * 37;
 
@@ -82,6 +85,8 @@ struct MemoryPool::Block {
   int64_t size;
   State* state;
   int sizeClass;
+  bool mapped;  // else the C library's
+  bool kept;    // for reuse when it comes back
   Block* newer = nullptr;
   Block* older = nullptr;
   uint64_t stamp = 0;
@@ -138,10 +143,10 @@ struct MemoryPool::State {
     list.newest = block;
   }
 
-  FreeList* listWithOldest() {
+  FreeList* listWithOldest(int firstClass) {
     FreeList* found = nullptr;
     uint64_t stamp = ~uint64_t{0};
-    for (FreeList& list : lists) {
+    for (FreeList& list : std::span(lists).subspan(firstClass)) {
       std::lock_guard lock(list.mutex);
       if (!list.oldest || list.oldest->stamp >= stamp) continue;
       stamp = list.oldest->stamp;
@@ -151,31 +156,48 @@ struct MemoryPool::State {
   }
 
   void trim(int64_t keep) {
-    while (cached.load(std::memory_order_relaxed) > keep) {
-      FreeList* list = listWithOldest();
-      if (!list) return;
-      Block* block = popOldest(*list);
-      if (!block) continue;  // another thread took it
-      cached.fetch_sub(block->size, std::memory_order_relaxed);
-      giveBack(block);
+    while (cached.load(std::memory_order_relaxed) > keep && giveOldestBack(0) > 0) {}
+  }
+
+  /// Gives at least `bytes` back where so much is kept in large blocks.
+  void makeRoom(int64_t bytes) {
+    const int firstClass = classOf(kThriftyFrom).index;
+    while (bytes > 0) {
+      const int64_t given = giveOldestBack(firstClass);
+      if (given == 0) return;
+      bytes -= given;
     }
   }
 
-  Block* obtain(SizeClass size) {
+  /// The size of the block longest unused, of the classes from `firstClass` on; 0: none is kept.
+  int64_t giveOldestBack(int firstClass) {
+    while (FreeList* list = listWithOldest(firstClass)) {
+      Block* block = popOldest(*list);
+      if (!block) continue;  // another thread took it
+      const int64_t bytes = block->size;
+      cached.fetch_sub(bytes, std::memory_order_relaxed);
+      giveBack(block);
+      return bytes;
+    }
+    return 0;
+  }
+
+  Block* obtain(SizeClass size, bool shared) {
+    const bool mapped = size.bytes >= kHugePage && !shared;
     std::byte* data = nullptr;
-    if (size.bytes >= kHugePage) {
+    if (mapped) {
       data = mapAligned(size.bytes, options.hugePages);
     } else {
       const int64_t alignment = size.bytes >= kPageAlignedFrom ? 4096 : 64;
       data = static_cast<std::byte*>(std::aligned_alloc(alignment, size.bytes));
     }
-    return data ? new Block{data, size.bytes, this, size.index} : nullptr;
+    return data ? new Block{data, size.bytes, this, size.index, mapped, !shared} : nullptr;
   }
 
   void giveBack(Block* block) {
     ASAN_UNPOISON_MEMORY_REGION(block->data, block->size);
     givenBack.fetch_add(block->size, std::memory_order_relaxed);
-    if (block->size >= kHugePage)
+    if (block->mapped)
       munmap(block->data, block->size);
     else
       std::free(block->data);
@@ -213,7 +235,7 @@ void MemoryPool::trim(int64_t keepBytes) { state_->trim(keepBytes); }
 
 int64_t MemoryPool::blockSize(int64_t bytes) { return classOf(std::min(bytes, kLargest)).bytes; }
 
-Result<PoolBlock> MemoryPool::allocate(int64_t bytes) {
+Result<PoolBlock> MemoryPool::allocate(int64_t bytes, Growth growth) {
   auto failure = [&] {
     return Diagnostic{"T0601",
                       {},
@@ -231,10 +253,13 @@ Result<PoolBlock> MemoryPool::allocate(int64_t bytes) {
   }
   // The system may promise more than it has; what is touched later would then end the process.
   if (state_->inUse.load(std::memory_order_relaxed) + size.bytes > state_->machineBytes) return failure();
-  Block* block = state_->obtain(size);
+  const bool thrifty = growth == Growth::thrifty && size.bytes >= kThriftyFrom;
+  const bool shared = thrifty && size.bytes < kSharedBelow;
+  if (thrifty) state_->makeRoom(size.bytes);
+  Block* block = state_->obtain(size, shared);
   if (!block) {
     state_->trim(0);
-    block = state_->obtain(size);
+    block = state_->obtain(size, shared);
   }
   if (!block) return failure();
   state_->take(size.bytes);
@@ -246,7 +271,7 @@ void MemoryPool::release(Block* block) noexcept {
   State* state = block->state;
   const int64_t size = block->size;
   const int64_t limit = state->limit.load(std::memory_order_relaxed);
-  if (size > limit) {
+  if (size > limit || !block->kept) {
     state->giveBack(block);
   } else {
     ASAN_POISON_MEMORY_REGION(block->data, size);

@@ -30,6 +30,15 @@ struct PoolCounters {
 
 class PoolBlock;
 
+/// What happens where no kept block has the size that is asked for.
+enum class Growth {
+  /// The system is asked: those who call with other sizes keep what they will ask for again.
+  free,
+  /// As much as is asked for is given back first, so that the pool grows only as its callers hold more at once. Blocks
+  /// from 64 KiB to 8 MiB come from the C library and go straight back to it, where others who allocate find them.
+  thrifty,
+};
+
 /// A bounded pool of host memory: blocks come back to it and are handed out again, so that their pages are faulted in
 /// once and not on every call. Blocks of 2 MiB and more are mapped on huge pages.
 ///
@@ -47,7 +56,7 @@ class MemoryPool {
 
   /// At least `bytes` (zero gives a valid block of the smallest size). Fails with T0601 when the system has no more
   /// even after everything kept was given back.
-  Result<PoolBlock> allocate(int64_t bytes);
+  Result<PoolBlock> allocate(int64_t bytes, Growth growth = Growth::free);
 
   /// Gives kept blocks back to the system, longest unused first, until at most `keepBytes` are kept.
   void trim(int64_t keepBytes = 0);

@@ -73,6 +73,20 @@ TEST(MemoryPool, KeepsWithinItsLimitOldestFirst) {
   EXPECT_EQ(pool.counters().cachedBytes, 0);
 }
 
+TEST(MemoryPool, ThriftyBlocksGoStraightBackAndMakeRoomFirst) {
+  MemoryPool pool({.limitBytes = 1 << 30});
+  { PoolBlock shared = *pool.allocate(3 << 20, Growth::thrifty); }
+  EXPECT_EQ(pool.counters().cachedBytes, 0);
+  { PoolBlock a = *pool.allocate(10 << 20), b = *pool.allocate(12 << 20), small = *pool.allocate(1000); }
+  PoolBlock larger = *pool.allocate(16 << 20, Growth::thrifty);  // both of the others make room for it
+  EXPECT_EQ(pool.counters().cachedBytes, 1024);
+  larger.reset();
+  EXPECT_EQ(pool.counters().cachedBytes, (16 << 20) + 1024);  // large ones are kept
+  PoolBlock again = *pool.allocate(16 << 20, Growth::thrifty), tiny = *pool.allocate(1000, Growth::thrifty);
+  EXPECT_EQ(pool.counters().hits, 2);
+  EXPECT_EQ(pool.counters().cachedBytes, 0);
+}
+
 TEST(MemoryPool, RefusesWhatTheMachineDoesNotHave) {
   MemoryPool pool;
   { PoolBlock kept = *pool.allocate(1 << 20); }

@@ -2,7 +2,7 @@
 /// and write them: a compiled segment, or one call of a Python function for what is not ours. A value is dropped after
 /// the last step that reads it, so its memory serves the next.
 ///
-///   plan = Plan(values, inputs, steps, outputs, constants)
+///   plan = Plan(values, inputs, steps, outputs, constants, thrifty=False)
 ///   step = ("run", executable, [(value, order, axis), ...], [(value, order), ...])
 ///        | ("call", function, args, kwargs, value)
 ///
@@ -10,6 +10,7 @@
 /// value i. `order` permutes a tensor's axes into the executable's (None: as they are). An output of value -1 is a
 /// flag, bool[], and `order` is (exception, message): false raises it. With `axis` at least 0 the input is no data but
 /// the extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n, 0].
+/// A thrifty plan holds no more of the pool than it must: one of a training step.
 
 /// `Entry(plan)` runs it too, with its arguments one by one.
 ///
@@ -55,6 +56,7 @@ struct Step {
 
 struct PlanData {
   int valueCount = 0, inputCount = 0;
+  bool thrifty = false;
   std::vector<Step> steps;
   std::vector<Ref> outputs;
   std::vector<std::pair<int, Ref>> constants;
@@ -195,9 +197,11 @@ void planDrops(PlanData& plan) {
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
     PlanData plan;
+    int thrifty = 0;
     PyObject *steps = nullptr, *outputs = nullptr, *constants = nullptr;
-    check(PyArg_ParseTuple(args, "iiOOO!", &plan.valueCount, &plan.inputCount, &steps, &outputs, &PyDict_Type,
-                           &constants));
+    check(PyArg_ParseTuple(args, "iiOOO!|p", &plan.valueCount, &plan.inputCount, &steps, &outputs, &PyDict_Type,
+                           &constants, &thrifty));
+    plan.thrifty = thrifty != 0;
     for (const Ref& item : itemsOf(steps)) {
       const auto parts = itemsOf(item.get());
       plan.steps.push_back(toString(parts.at(0).get()) == "run" ? segmentStep(parts) : callStep(parts));
@@ -218,7 +222,14 @@ struct Running {
   std::vector<Ref> values;
   runtime::Profile* profile = nullptr;
   std::atomic<int64_t>* arena = nullptr;
+  runtime::Growth growth = runtime::Growth::free;
 };
+
+/// A thrifty plan's segments take what they need, not what the largest of them does.
+Running begin(const PlanData& plan, std::vector<Ref> values, runtime::Profile* profile) {
+  if (plan.thrifty) return {std::move(values), profile, nullptr, runtime::Growth::thrifty};
+  return {std::move(values), profile, plan.arena.get()};
+}
 
 void runGpuSegment(const Step& step, Running& running) {
   auto& values = running.values;
@@ -236,7 +247,7 @@ void runSegment(const Step& step, Running& running) {
   PyThreadState* state = PyEval_SaveThread();
   auto results = [&]() -> Result<std::vector<runtime::Tensor>> {
     try {
-      return step.executable->run(arguments.refs(), {.profile = running.profile, .sharedArena = running.arena});
+      return step.executable->run(arguments.refs(), {running.profile, nullptr, running.arena, running.growth});
     } catch (const std::exception& error) { return Diagnostic{"T0600", {}, error.what(), "please report this"}; }
   }();
   PyEval_RestoreThread(state);
@@ -314,7 +325,7 @@ Ref run(const PlanData& plan, PyObject* list, runtime::Profile* profile) {
     raise(PyExc_TypeError,
           "tokamak: a plan is called with one list of " + std::to_string(plan.inputCount) + " arguments");
   if (!holds(plan, list)) return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list, nullptr));
-  Running running{valuesOf(plan, list, true), profile, plan.arena.get()};
+  Running running = begin(plan, valuesOf(plan, list, true), profile);
   check(PyList_SetSlice(list, 0, plan.inputCount, nullptr) == 0);  // the plan alone holds them now
   return results(plan, running);
 }
@@ -329,7 +340,7 @@ PyObject* enter(PyObject* self, PyObject* args, PyObject*) {
       const Ref list = owned(PySequence_List(args));
       return owned(PyObject_CallFunctionObjArgs(plan.changed.get(), list.get(), nullptr));
     }
-    Running running{valuesOf(plan, args, false), nullptr, plan.arena.get()};
+    Running running = begin(plan, valuesOf(plan, args, false), nullptr);
     return results(plan, running);
   });
 }
