@@ -9,10 +9,17 @@ work, and nothing is left to be saved but those:
        y = (x - mean) * rstd * weight + bias
 
 Norms stay as they are where a product, or anything but pointwise work, reads y: it lies in memory then.
+
+A batch norm keeps its statistics, which the running ones need; only y is written out, whoever reads it:
+
+    y, mean, rstd, ... = batch_norm(x, ...)
+    => _, mean, rstd, ... = batch_norm(x, ...)
+       y = (x - mean) * rstd * weight + bias
 """
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -40,6 +47,27 @@ def spell_out_norms(joint: torch.fx.GraphModule) -> None:
                     output.replace_all_uses_with(write.as_given(results[i], output))
                     joint.graph.erase_node(output)
             joint.graph.erase_node(norm)
+
+
+def spell_out_batch_norms(joint: torch.fx.GraphModule) -> None:
+    """The same for batch norms that take their statistics from x, on the CPU."""
+    norms = [n for target in BATCH_NORMS for n in joint.graph.find_nodes(op="call_function", target=target)]
+    norms = [n for n in norms if n.args[-3] and n.args[0].meta["val"].device.type == "cpu"]
+    for norm in norms:
+        for output in [n for n in norm.users if n.args[1] == 0]:
+            spell_out_batch_norm(joint.graph, norm, output)
+
+
+def spell_out_batch_norm(graph: torch.fx.Graph, norm: torch.fx.Node, output: torch.fx.Node) -> None:
+    x, weight, bias = norm.args[:3]
+    with graph.inserting_before(norm.next):
+        write = Writer(graph)
+        shape = [-1 if axis == 1 else 1 for axis in range(x.meta["val"].dim())]
+        saved = [write(operator.getitem, norm, i) for i in (1, 2)]
+        mean, rstd = (write(aten.view.default, write.widened(s), shape) for s in saved)
+        y = write.affine(write.normal(write.widened(x), mean, rstd), weight, bias, shape)
+        output.replace_all_uses_with(write.as_given(y, output))
+    graph.erase_node(output)
 
 
 def only_pointwise(node: torch.fx.Node) -> bool:
@@ -118,3 +146,4 @@ def group_norm(write: Writer, x: Any, weight: Any, bias: Any, n: Any, channels: 
 
 
 SPELLED = {aten.native_layer_norm.default: layer_norm, aten.native_group_norm.default: group_norm}
+BATCH_NORMS = (aten._native_batch_norm_legit_functional.default, aten._native_batch_norm_legit.no_stats)

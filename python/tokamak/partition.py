@@ -7,6 +7,14 @@ costs nothing.
 
 A sum of two inputs is not saved either: the backward pass reads both again, as many bytes as writing and reading the
 sum, in the kernel that has the most to compute meanwhile.
+
+On the CPU what pointwise work gave, the output of a batch norm or an activation, is computed again even where a call or
+a product of the backward pass has to find it in memory: that costs a pass over it, and keeping it would double what
+networks of convolutions save.
+
+Gradients of convolutions are ATen's there, and its memory is not the pool's. A backward pass that goes to and fro
+between the two is marked `thrifty`, and so is its forward pass: what the pool kept of saved tensors would lie idle
+while ATen asks the system for more.
 """
 
 from __future__ import annotations
@@ -20,7 +28,8 @@ from torch._functorch.partitioners import default_partition, min_cut_remateriali
 from torch._guards import TracingContext
 from torch.utils.checkpoint import CheckpointPolicy
 
-from .norm_outputs import spell_out_norms
+from .importer.tensors import device_of
+from .norm_outputs import spell_out_batch_norms, spell_out_norms
 
 
 def partition(
@@ -32,8 +41,21 @@ def partition(
         return default_partition(joint, inputs, **kwargs)
     keep_changed_inputs(joint, metadata)
     spell_out_norms(joint)
+    spell_out_batch_norms(joint)
     compute_sums_of_inputs_again(joint)
-    return min_cut_rematerialization_partition(joint, inputs, **kwargs)
+    again = {"ban_recompute_materialized_backward": False} if device_of(joint).type == "cpu" else {}
+    with torch._functorch.config.patch(**again):
+        forward, backward = min_cut_rematerialization_partition(joint, inputs, **kwargs)
+    thrifty = alternates_with_convolutions(backward.graph)
+    for module in (forward, backward):
+        module.meta["thrifty"] = thrifty
+    return forward, backward
+
+
+def alternates_with_convolutions(backward: torch.fx.Graph) -> bool:
+    """Whether there are gradients of convolutions on the CPU, and segments of ours between them."""
+    nodes = backward.find_nodes(op="call_function", target=torch.ops.aten.convolution_backward.default)
+    return sum(n.args[1].meta["val"].device.type == "cpu" for n in nodes) > 1
 
 
 def find_metadata() -> ViewAndMutationMeta | None:
