@@ -44,7 +44,7 @@ size_t lines(const std::string& text) { return static_cast<size_t>(std::count(te
 TEST(GpuBothWays, GradientsOfANormInOnePass) {
   EXPECT_EQ(
       plansOf(normBackward("bf16", "300", "256")),
-      "reduce: registers, 16 threads x 8, 2 x 8 lanes, 4 blocks, 528 in all, then columns, 32 threads x 16, 4 x 4 "
+      "reduce: registers, 16 threads x 8, 2 x 8 lanes, 4 blocks, 528 in all, then columns, 8 threads x 64, 4 x 4 "
       "lanes\n");
   for (const char* n : {"64", "200", "1000", "4096"}) {
     EXPECT_EQ(lines(plansOf(normBackward("bf16", "17", n))), 1u);

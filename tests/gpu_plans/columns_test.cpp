@@ -117,7 +117,7 @@ TEST(GpuColumns, StripsSpareTheSecondLaunch) {
 }
 
 TEST(GpuColumns, ClustersShareOutRows) {
-  const CompileOptions eight{.hints = {{"B", 16}}};
+  const CompileOptions many{.hints = {{"B", 64}}}, few{.hints = {{"B", 16}}};
   for (const char* kind : {"sum", "mean", "max", "argmax"}) {
     const bool where = std::string_view(kind) == "argmax";
     const std::string text = fmt::format(R"(graph @g(%x: bf16[B, 8200, 64]) {{
@@ -125,7 +125,8 @@ TEST(GpuColumns, ClustersShareOutRows) {
       return %0
     }})",
                                          kind, where ? "i64" : "bf16");
-    EXPECT_EQ(plansOf(text, {{"B", 1}}, eight), "reduce: columns, 8 threads x 128 of 8 blocks, 8 x 8 lanes\n") << kind;
+    EXPECT_EQ(plansOf(text, {{"B", 1}}, many), "reduce: columns, 8 threads x 64 of 4 blocks, 8 x 8 lanes\n") << kind;
+    EXPECT_NE(plansOf(text, {{"B", 1}}, few).find("pieces"), std::string::npos) << kind;
   }
   const char* moments = R"(graph @g(%x: f32[B, M, 64]) {
     %0 = reduce %x {kind = var, axes = [1], correction = 0} : f32[B, 64]

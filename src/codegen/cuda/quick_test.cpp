@@ -63,6 +63,15 @@ TEST(QuickFunctions, TakeInWhatMultipliesThem) {
   EXPECT_NE(text.find(", -2.0f))"), std::string::npos) << text;
 }
 
+TEST(QuickFunctions, TakeInTheNumberOfTheirFactor) {
+  const std::string text =
+      textOf("bf16",
+             "      let s: f32 = v*0.5\n      let e: f32 = erf(v*0.25)\n      let h: f32 = e + 1.0\n"
+             "      store y[t] = cast<bf16>(s*h)\n",
+             true);
+  EXPECT_NE(text.find("v * (tk::erf_far(v, 0.25f, 0.5f) + 0.5f)"), std::string::npos) << text;
+}
+
 /// y = s (v - m - v n) of eight lanes, where s, m and n are numbers of the row.
 std::string textOfSum(const std::string& value, bool halves) {
   const auto kernel = kernel::parseKernel(

@@ -81,6 +81,9 @@ std::optional<Text> FunctionText::quickText(const Bin& e) {
       if (function && function->kind == UnaryKind::exp && *k != 1.0)
         if (const auto text = exponential(*function, *k)) return text;
     }
+    if (const auto [x, k] = scaledBy(factor); x != factor && k > 0)
+      if (auto* sum = std::get_if<Bin>(&behind(other)))
+        if (const auto text = onePlusErf(*sum, k)) return infix(value(x), "*", *text, Level::product);
     if (const auto text = spread(factor, other)) return text;
   }
   return {};

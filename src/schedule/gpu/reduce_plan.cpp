@@ -25,6 +25,7 @@ constexpr int kStrip = 4;                 // threads beside each other that read
 constexpr int kNarrowest = 8;             // threads of a strip in a large block, which read 128 bytes of a row
 constexpr int kStripThreads = 512;        // of such a block
 constexpr double kStripBlocks = 1.9;      // of a multiprocessor
+constexpr int kCluster = 4;               // blocks that share out the rows of a strip
 constexpr double kClusterThreads = 1024;  // of a multiprocessor, where clusters share out rows
 constexpr int kAlone = 128;               // threads of a block in which each is alone with its columns
 constexpr double kAcrossThreads = 256, kAcrossVectors = 1024;  // of rows that carry folds: a row's; a multiprocessor's
@@ -233,7 +234,11 @@ class Planner {
     second.form = FoldAxes::Form::columns;
     second.vectors = 4;
     second.lanes = static_cast<int>(powerIn(domain_.groups.back().extent, 4));
-    second.threads = powerUp(likely(domain_.groups.back().extent, hints_) / second.lanes, 32);
+    // Strips so narrow that every multiprocessor has one, of a line of memory at least.
+    const double columns = likely(domain_.groups.back().extent, hints_) / second.lanes;
+    second.threads = powerUp(columns, kWarp);
+    while (second.threads * second.lanes > 4 * kNarrowest && columns / second.threads < gpu_.multiprocessors)
+      second.threads /= 2;
     second.rows = powerUp(plan.blocks * plan.rows / 4.0, 512 / second.threads);
     plan.parts = {second};
     return plan;
@@ -268,19 +273,18 @@ class Planner {
   bool clusters(FoldAxes::Plan& plan) {
     if (plan.form != FoldAxes::Form::columns || plan.lanes != most_ || gpu_.arch < 90) return false;
     const double columns = likely(domain_.groups.back().extent, hints_);
-    for (const auto [cluster, block] : {std::pair(4, kStripThreads), std::pair(8, 2 * kStripThreads)})
-      for (int threads = powerUp(columns / plan.lanes, kWarp); threads >= kNarrowest; threads /= 2) {
-        const double strips = kept_ / columns * std::ceil(columns / (threads * plan.lanes));
-        const double busy = strips * cluster * block / (kClusterThreads * gpu_.multiprocessors);
-        const int rows = block / threads;
-        if (busy < 0.85 || busy > 1.05 || folded_ < 8.0 * rows * cluster) continue;
-        plan.cluster = cluster;
-        plan.threads = threads;
-        plan.rows = rows;
-        plan.vectors = scaled(plan.lanes, 1, 32);
-        blocks_ = strips * cluster;
-        return true;
-      }
+    for (int threads = powerUp(columns / plan.lanes, kWarp); threads >= kNarrowest; threads /= 2) {
+      const double strips = kept_ / columns * std::ceil(columns / (threads * plan.lanes));
+      const double busy = strips * kCluster * kStripThreads / (kClusterThreads * gpu_.multiprocessors);
+      const int rows = kStripThreads / threads;
+      if (busy < 0.85 || busy > 1.05 || folded_ < 8.0 * rows * kCluster) continue;
+      plan.cluster = kCluster;
+      plan.threads = threads;
+      plan.rows = rows;
+      plan.vectors = scaled(plan.lanes, 1, 32);
+      blocks_ = strips * kCluster;
+      return true;
+    }
     return false;
   }
 
