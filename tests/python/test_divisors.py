@@ -89,6 +89,47 @@ def test_what_nobody_reads() -> None:
         assert not raises(unread, x[:0], bad[:0], w)
 
 
+def in_place(x: torch.Tensor, y: torch.Tensor) -> None:
+    x = x.clone()
+    x //= y
+
+
+def of_itself(x: torch.Tensor, y: torch.Tensor) -> None:
+    y = y.clone()
+    y.remainder_(y)
+
+
+UNREAD = {
+    "in place": in_place,
+    "of itself": of_itself,
+    "method": lambda x, y: x.clone().div_(y, rounding_mode="floor"),
+    "keyword": lambda x, y: torch.floor_divide(x, other=y),
+    "overload": lambda x, y: torch.ops.aten.remainder.Tensor(x, y),
+    "shape": lambda x, y: (x % y).new_zeros(3),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_what_nobody_reads_in_other_words(name: str, dynamic: bool) -> None:
+    def unread(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        return x + 1, UNREAD[name](x, y) if name == "shape" else (UNREAD[name](x, y), None)[1]
+
+    x = torch.arange(4)
+    assert not raises(unread, x, torch.ones(4, dtype=torch.int64), dynamic=dynamic)
+    assert raises(unread, x, torch.tensor([1, 1, 0, 1]), dynamic=dynamic)
+
+
+def test_nobody_reads_a_division_by_a_zero_that_is_written() -> None:
+    assert raises(lambda x: (x // 0, x + 1)[1], torch.arange(4))
+    assert not raises(lambda x: (x // 0, x + 1)[1], torch.arange(0))
+
+
+def test_integers_have_no_negative_powers() -> None:
+    with pytest.raises(RuntimeError, match="negative integer powers"):
+        torch.compile(lambda x: x**-1 + 1, backend="tokamak")(torch.arange(1, 4))
+
+
 def test_floats_and_true_quotients_do_not_raise() -> None:
     x, y = torch.tensor([-1, 0, 7]), torch.zeros(3, dtype=torch.int64)
     compare(

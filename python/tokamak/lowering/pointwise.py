@@ -142,6 +142,8 @@ def pow_scalar(c: Context, x: Value, y: Any) -> Value:
         return finish(c, c.b.full(1, c.dtype, c.shape) if y == 0 else operand(c, x, c.dtype))
     special = POWERS.get(float(y)) if c.dtype != "f16" or float(y).is_integer() else None
     base = operand(c, x, c.dtype)
+    if y < 0 and not base.floating:
+        raise Unsupported("integers have no negative powers: it raises")
     if special is not None and (base.floating or y > 0):
         return finish(c, special(Expr(c.b, base)).value)
     if c.dtype == "f32" and c.fake.device.type == "cpu" and abs(y) < 1 << 20 and c.scalar(y, "f32") != y:
