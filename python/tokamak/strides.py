@@ -37,6 +37,7 @@ def dense(x: torch.Tensor) -> torch.Tensor:
 
 LAYOUTS = {
     aten.pow.Scalar: (1, plain), aten.ldexp.Tensor: (1, plain), aten.log_sigmoid_forward.default: (0, plain),
+    aten.im2col.default: (0, plain),
     aten.index_fill.int_Scalar: (0, dense), aten.index_fill.int_Tensor: (0, dense),
     aten._native_batch_norm_legit.no_stats: (0, suggested),
     aten._native_batch_norm_legit_functional.default: (0, suggested),
@@ -78,10 +79,11 @@ def aligned(op: torch._ops.OpOverload, then: Callable | None) -> Callable:
     """A decomposition that turns operands of different strides so that the result's are in plain order, and back."""
 
     def decompose(x: Any, y: Any, **kwargs: Any) -> Any:
-        tensors = all(isinstance(t, torch.Tensor) and t.dim() and t.device.type == "cpu" for t in (x, y))
+        tensors = all(isinstance(t, torch.Tensor) and t.device.type == "cpu" for t in (x, y))
         if tensors and not alike(x, y):
             order = compute_elementwise_output_logical_to_physical_perm(*torch.broadcast_tensors(x, y))[0]
-            turned = [t.permute(order).contiguous() for t in torch.broadcast_tensors(x, y)]
+            wide = [b if t.dim() else t for t, b in zip((x, y), torch.broadcast_tensors(x, y), strict=True)]
+            turned = [t.permute(order).contiguous() if t.dim() else t for t in wide]  # one of rank 0 promotes less
             if alike(*turned):
                 return op(*turned, **kwargs).permute([order.index(axis) for axis in range(len(order))])
         return then(x, y, **kwargs) if then is not None else NotImplemented

@@ -26,6 +26,7 @@ OF_ONE = {
     "diagonal_scatter": lambda x: x.diagonal_scatter(x.diagonal() + 1),
     "index_fill": lambda x: x.index_fill(1, torch.tensor([0]), 1.0),
     "floor": lambda x: (x // 2, x.long() // 2, 7 // (x.long().abs() + 1)),
+    "unfold": lambda x: F.unfold(x, 1),
     "in place": lambda x: x.clone()[0].mul_(2),
 }
 OF_TWO = {
@@ -36,6 +37,7 @@ OF_TWO = {
     "heaviside": lambda x, y: torch.heaviside(x, y),
     "ldexp": lambda x, y: torch.ldexp(x, y.int()),
     "broadcast": lambda x, y: (x // y[0], x[:1] // y, x // y[..., :1]),
+    "rank 0": lambda x, y: (x // y[0, 0, 0, 0].abs(), x.int() // (y.long().abs() + 1)[0, 0, 0, 0]),
     "sum": lambda x, y: (x + y, torch.where(x > 0, x, y), torch.maximum(x, y) * 2),
 }
 
