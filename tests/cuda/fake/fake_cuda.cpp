@@ -251,7 +251,11 @@ int cuStreamEndCapture(Stream stream, Graph* graph) {
   return noted("cuStreamEndCapture");
 }
 int cuStreamIsCapturing(Stream stream, int* status) { return *status = streamOf(stream).capturing != nullptr, 0; }
-int cuGraphCreate(Graph* graph, unsigned) { return *graph = new GraphHandle, noted("cuGraphCreate"); }
+int cuGraphCreate(Graph* graph, unsigned) {
+  if (const int status = noted("cuGraphCreate"); status != 0) return status;
+  *graph = new GraphHandle;
+  return 0;
+}
 int cuGraphAddKernelNode(GraphNode* node, Graph graph, const GraphNode* before, size_t count,
                          const KernelNodeParameters* parameters) {
   if (const int status = noted("cuGraphAddKernelNode", parameters->function->symbol); status != 0) return status;
