@@ -33,8 +33,9 @@ constexpr int64_t kSmallLimit = 1024;  // below: classes of 64 bytes; above: eig
 constexpr int kSmallClasses = 16;
 constexpr int64_t kPageAlignedFrom = 64 << 10;
 constexpr int64_t kHugePage = 2 << 20;
-constexpr int64_t kThriftyFrom = 64 << 10;  // what is smaller is not worth looking for something to give back
+constexpr int64_t kThriftyFrom = 64 << 10;  // what is smaller is not worth looking for something to give back or to cut
 constexpr int64_t kSharedBelow = 8 << 20;   // the C library keeps such blocks, once it has seen one come back
+constexpr int64_t kRegion = 32 << 20;       // of address space, for fitted blocks
 constexpr int64_t kLargest = int64_t{1} << 46;
 constexpr int kClasses = kSmallClasses + 8 * 37;
 
@@ -52,6 +53,12 @@ SizeClass classOf(int64_t bytes) {
   const int shift = exponent - 3;
   const int64_t units = ((bytes - 1) >> shift) + 1;  // 9 to 16
   return {kSmallClasses + (exponent - 10) * 8 + static_cast<int>(units - 9), units << shift};
+}
+
+/// The largest class that a block of so many bytes serves.
+int floorClassOf(int64_t bytes) {
+  const SizeClass size = classOf(bytes);
+  return size.bytes == bytes ? size.index : size.index - 1;
 }
 
 /// Physical memory, or less where a control group allows less.
@@ -79,17 +86,31 @@ std::byte* mapAligned(int64_t bytes, bool hugePages) {
 
 }  // namespace
 
-/// Free blocks of a class form a list, latest used first; `stamp` orders the lists' ends among each other.
+/// Free blocks of a class form a list, latest used first; `stamp` orders the lists' ends among each other. What the
+/// system gave may be cut into several blocks, which know their neighbours; only the whole of it can go back.
 struct MemoryPool::Block {
+  enum Place : uint8_t {
+    held,
+    listed,
+    absent,  // free, its pages given back, in no list: serves again with a neighbour that is free
+  };
+
   std::byte* data;
   int64_t size;
   State* state;
-  int sizeClass;
-  bool mapped;  // else the C library's
-  bool kept;    // for reuse when it comes back
+  int sizeClass;  // the largest that it serves
+  bool mapped;    // else the C library's
+  bool kept;      // for reuse when it comes back
+  int region;     // the number of what it is a part of, 0 for what was not meant to be cut
   Block* newer = nullptr;
   Block* older = nullptr;
   uint64_t stamp = 0;
+  std::atomic<Place> place{held};
+  Block* before = nullptr;  // neighbours in memory; touched under `State::cutting`
+  Block* after = nullptr;
+
+  bool isWhole() const { return !before && !after; }
+  static bool isListed(const Block* block) { return block && block->place.load(std::memory_order_relaxed) == listed; }
 };
 
 struct MemoryPool::State {
@@ -97,7 +118,7 @@ struct MemoryPool::State {
     std::mutex mutex;
     Block* newest = nullptr;
     Block* oldest = nullptr;
-    int64_t hits = 0, misses = 0;
+    int64_t hits = 0;
   };
 
   PoolOptions options;
@@ -108,39 +129,164 @@ struct MemoryPool::State {
   alignas(64) std::atomic<int64_t> cached{0};
   std::atomic<uint64_t> clock{0};
   std::atomic<int64_t> givenBack{0};
+  std::atomic<int64_t> misses{0};
+  int regions = 0;
+  std::mutex cutting;  // before a list's mutex where both are held
+  static constexpr int kWords = kClasses / 64 + 1;
+  std::array<std::atomic<uint64_t>, kWords> filled{};  // one bit a list: not empty; changed under its mutex
   std::array<FreeList, kClasses> lists;
 
   ~State() { trim(0); }
 
+  /// The first list from a class on that is not empty; others may change that meanwhile.
+  FreeList* nextFilled(int firstClass) {
+    for (int word = firstClass / 64; word < kWords; ++word) {
+      uint64_t bits = filled[word].load(std::memory_order_relaxed);
+      if (word == firstClass / 64) bits &= ~uint64_t{0} << (firstClass % 64);
+      if (bits) return &lists[word * 64 + std::countr_zero(bits)];
+    }
+    return nullptr;
+  }
+
+  int classOfList(const FreeList& list) const { return static_cast<int>(&list - lists.data()); }
+
+  void unlink(FreeList& list, Block* block) {
+    (block->newer ? block->newer->older : list.newest) = block->older;
+    (block->older ? block->older->newer : list.oldest) = block->newer;
+    block->place.store(Block::held, std::memory_order_relaxed);
+    const int at = classOfList(list);
+    if (!list.newest) filled[at / 64].fetch_and(~(uint64_t{1} << (at % 64)), std::memory_order_relaxed);
+  }
+
   Block* popNewest(FreeList& list) {
     std::lock_guard lock(list.mutex);
     Block* block = list.newest;
-    if (!block) {
-      ++list.misses;
-      return nullptr;
-    }
+    if (!block) return nullptr;
     ++list.hits;
-    list.newest = block->older;
-    (list.newest ? list.newest->newer : list.oldest) = nullptr;
+    unlink(list, block);
     return block;
   }
 
   Block* popOldest(FreeList& list) {
     std::lock_guard lock(list.mutex);
     Block* block = list.oldest;
-    if (!block) return nullptr;
-    list.oldest = block->newer;
-    (list.oldest ? list.oldest->older : list.newest) = nullptr;
+    if (block) unlink(list, block);
     return block;
   }
 
-  void push(FreeList& list, Block* block) {
+  void push(Block* block) {
+    FreeList& list = lists[block->sizeClass];
     std::lock_guard lock(list.mutex);
     block->stamp = clock.fetch_add(1, std::memory_order_relaxed);
     block->newer = nullptr;
     block->older = list.newest;
     (list.newest ? list.newest->newer : list.oldest) = block;
     list.newest = block;
+    const int at = block->sizeClass;
+    if (!block->older) filled[at / 64].fetch_or(uint64_t{1} << (at % 64), std::memory_order_relaxed);
+    block->place.store(Block::listed, std::memory_order_relaxed);
+  }
+
+  /// A kept block cut to size, once neighbours are joined: of the oldest region that has one the smallest, so that
+  /// young regions stay untouched or become empty. Null: the system has no more.
+  Block* fit(SizeClass size) {
+    std::lock_guard lock(cutting);
+    joinAll();
+    Block* block = nullptr;
+    while ((block = bestFrom(size.index))) {
+      int64_t bytes = 0;
+      if (takeFree(block, bytes)) break;  // else another thread took it
+    }
+    if (!block) block = obtainRegion(size.bytes);
+    if (!block || block->size - size.bytes < kThriftyFrom) return block;
+    auto* rest = new Block{block->data + size.bytes,
+                           block->size - size.bytes,
+                           this,
+                           floorClassOf(block->size - size.bytes),
+                           block->mapped,
+                           block->kept,
+                           block->region};
+    rest->before = block;
+    rest->after = block->after;
+    if (rest->after) rest->after->before = rest;
+    block->after = rest;
+    block->size = size.bytes;
+    block->sizeClass = size.index;
+    cached.fetch_add(rest->size, std::memory_order_relaxed);
+    push(rest);
+    return block;
+  }
+
+  Block* bestFrom(int firstClass) {
+    Block* best = nullptr;
+    for (FreeList* list = nextFilled(firstClass); list; list = nextFilled(classOfList(*list) + 1)) {
+      std::lock_guard lock(list->mutex);
+      for (Block* block = list->newest; block; block = block->older)
+        if (!best || block->region < best->region) best = block;  // classes come by size
+    }
+    return best;
+  }
+
+  /// Memory to cut blocks from, which costs nothing before it is touched.
+  Block* obtainRegion(int64_t bytes) {
+    const SizeClass size = classOf(std::max(bytes, kRegion));
+    std::byte* data = mapAligned(size.bytes, options.hugePages);
+    if (!data) return nullptr;
+    misses.fetch_add(1, std::memory_order_relaxed);
+    return new Block{data, size.bytes, this, size.index, true, true, ++regions};
+  }
+
+  void joinAll() {
+    const int first = classOf(kThriftyFrom).index;
+    for (FreeList* list = nextFilled(first); list; list = nextFilled(classOfList(*list) + 1)) {
+      while (Block* block = popJoinable(*list)) {
+        int64_t bytes = block->size;
+        cached.fetch_sub(bytes, std::memory_order_relaxed);
+        block = joined(block, bytes);
+        block->sizeClass = floorClassOf(block->size);
+        cached.fetch_add(block->size, std::memory_order_relaxed);
+        push(block);
+      }
+    }
+  }
+
+  Block* popJoinable(FreeList& list) {
+    std::lock_guard lock(list.mutex);
+    for (Block* block = list.newest; block; block = block->older) {
+      if (!Block::isListed(block->before) && !Block::isListed(block->after)) continue;
+      unlink(list, block);
+      return block;
+    }
+    return nullptr;
+  }
+
+  /// A block that is nobody's, with the free ones before and behind it; `bytes` grows by those that were listed.
+  Block* joined(Block* block, int64_t& bytes) {
+    while (block->after && takeFree(block->after, bytes)) absorbNext(block);
+    while (block->before && takeFree(block->before, bytes)) {
+      block = block->before;
+      absorbNext(block);
+    }
+    return block;
+  }
+
+  static void absorbNext(Block* block) {
+    Block* next = block->after;
+    block->size += next->size;
+    block->after = next->after;
+    if (block->after) block->after->before = block;
+    delete next;
+  }
+
+  bool takeFree(Block* block, int64_t& bytes) {
+    if (block->place.load(std::memory_order_relaxed) == Block::absent) return true;
+    FreeList& list = lists[block->sizeClass];
+    std::lock_guard lock(list.mutex);
+    if (!Block::isListed(block)) return false;
+    unlink(list, block);
+    cached.fetch_sub(block->size, std::memory_order_relaxed);
+    bytes += block->size;
+    return true;
   }
 
   FreeList* listWithOldest(int firstClass) {
@@ -169,15 +315,14 @@ struct MemoryPool::State {
     }
   }
 
-  /// The size of the block longest unused, of the classes from `firstClass` on; 0: none is kept.
+  /// The size of the block longest unused, of the classes from `firstClass` on, and of what is joined to it; 0: none is
+  /// kept.
   int64_t giveOldestBack(int firstClass) {
     while (FreeList* list = listWithOldest(firstClass)) {
       Block* block = popOldest(*list);
       if (!block) continue;  // another thread took it
-      const int64_t bytes = block->size;
-      cached.fetch_sub(bytes, std::memory_order_relaxed);
-      giveBack(block);
-      return bytes;
+      cached.fetch_sub(block->size, std::memory_order_relaxed);
+      return giveBack(block);
     }
     return 0;
   }
@@ -191,17 +336,27 @@ struct MemoryPool::State {
       const int64_t alignment = size.bytes >= kPageAlignedFrom ? 4096 : 64;
       data = static_cast<std::byte*>(std::aligned_alloc(alignment, size.bytes));
     }
-    return data ? new Block{data, size.bytes, this, size.index, mapped, !shared} : nullptr;
+    return data ? new Block{data, size.bytes, this, size.index, mapped, !shared, 0} : nullptr;
   }
 
-  void giveBack(Block* block) {
+  /// With free neighbours; of what is a part of something in use, the pages alone. How many bytes.
+  int64_t giveBack(Block* block) {
+    std::lock_guard lock(cutting);
+    int64_t bytes = block->size;
+    block = joined(block, bytes);
+    givenBack.fetch_add(bytes, std::memory_order_relaxed);
     ASAN_UNPOISON_MEMORY_REGION(block->data, block->size);
-    givenBack.fetch_add(block->size, std::memory_order_relaxed);
+    if (!block->isWhole()) {
+      madvise(block->data, block->size, MADV_DONTNEED);
+      block->place.store(Block::absent, std::memory_order_relaxed);
+      return bytes;
+    }
     if (block->mapped)
       munmap(block->data, block->size);
     else
       std::free(block->data);
     delete block;
+    return bytes;
   }
 
   void take(int64_t bytes) {
@@ -245,7 +400,9 @@ Result<PoolBlock> MemoryPool::allocate(int64_t bytes, Growth growth) {
   };
   if (bytes < 0 || bytes > kLargest) return failure();
   const SizeClass size = classOf(bytes);
-  if (Block* block = state_->popNewest(state_->lists[size.index])) {
+  if (size.bytes < kThriftyFrom) growth = Growth::free;
+  const bool fitted = growth == Growth::fitted;
+  if (Block* block = fitted ? nullptr : state_->popNewest(state_->lists[size.index])) {
     state_->cached.fetch_sub(block->size, std::memory_order_relaxed);
     state_->take(block->size);
     ASAN_UNPOISON_MEMORY_REGION(block->data, block->size);
@@ -253,15 +410,22 @@ Result<PoolBlock> MemoryPool::allocate(int64_t bytes, Growth growth) {
   }
   // The system may promise more than it has; what is touched later would then end the process.
   if (state_->inUse.load(std::memory_order_relaxed) + size.bytes > state_->machineBytes) return failure();
-  const bool thrifty = growth == Growth::thrifty && size.bytes >= kThriftyFrom;
-  const bool shared = thrifty && size.bytes < kSharedBelow;
-  if (thrifty) state_->makeRoom(size.bytes);
+  const bool shared = growth == Growth::thrifty && size.bytes < kSharedBelow;
+  if (fitted) {
+    if (Block* block = state_->fit(size)) {
+      state_->take(block->size);
+      ASAN_UNPOISON_MEMORY_REGION(block->data, block->size);
+      return PoolBlock(block, block->data);
+    }
+  }
+  if (growth != Growth::free) state_->makeRoom(size.bytes);
   Block* block = state_->obtain(size, shared);
   if (!block) {
     state_->trim(0);
     block = state_->obtain(size, shared);
   }
   if (!block) return failure();
+  state_->misses.fetch_add(1, std::memory_order_relaxed);
   state_->take(size.bytes);
   return PoolBlock(block, block->data);
 }
@@ -276,7 +440,7 @@ void MemoryPool::release(Block* block) noexcept {
   } else {
     ASAN_POISON_MEMORY_REGION(block->data, size);
     const int64_t cached = state->cached.fetch_add(size, std::memory_order_relaxed) + size;
-    state->push(state->lists[block->sizeClass], block);
+    state->push(block);
     if (cached > limit) state->trim(limit);
   }
   state->drop(size);
@@ -289,10 +453,10 @@ PoolCounters MemoryPool::counters() const {
   out.peakBytes = state_->peak.load();
   out.givenBackBytes = state_->givenBack.load();
   out.limitBytes = state_->limit.load();
+  out.misses = state_->misses.load();
   for (State::FreeList& list : state_->lists) {
     std::lock_guard lock(list.mutex);
     out.hits += list.hits;
-    out.misses += list.misses;
   }
   return out;
 }

@@ -17,7 +17,7 @@ struct PoolOptions {
   bool hugePages = true;
 };
 
-/// What the pool did so far. Bytes are those of whole blocks, as rounded up to their size class.
+/// What the pool did so far. Bytes are those of whole blocks, as rounded up to their size class or a little more.
 struct PoolCounters {
   int64_t inUseBytes = 0;      // held by callers now
   int64_t cachedBytes = 0;     // kept for reuse now
@@ -34,8 +34,13 @@ class PoolBlock;
 enum class Growth {
   /// The system is asked: those who call with other sizes keep what they will ask for again.
   free,
-  /// As much as is asked for is given back first, so that the pool grows only as its callers hold more at once. Blocks
-  /// from 64 KiB to 8 MiB come from the C library and go straight back to it, where others who allocate find them.
+  /// Blocks from 64 KiB on are cut from kept ones of other sizes, whose parts are joined again as they come back, so
+  /// that
+  /// what one half of a training step gave back serves the other. Where none is large enough, 32 MiB of address space
+  /// are mapped to cut from; they count as kept, though nothing was touched yet.
+  fitted,
+  /// As much as is asked for is given back first. Blocks from 64 KiB to 8 MiB come from the C library and go straight
+  /// back to it, where others who allocate find them.
   thrifty,
 };
 

@@ -87,6 +87,60 @@ TEST(MemoryPool, ThriftyBlocksGoStraightBackAndMakeRoomFirst) {
   EXPECT_EQ(pool.counters().cachedBytes, 0);
 }
 
+TEST(MemoryPool, FittedBlocksAreCutFromKeptOnesAndJoinedAgain) {
+  MemoryPool pool({.limitBytes = 1 << 30});
+  std::byte* whole = nullptr;
+  {
+    PoolBlock large = *pool.allocate(8 << 20);
+    whole = large.data();
+  }
+  PoolBlock a = *pool.allocate(1 << 20, Growth::fitted), b = *pool.allocate(3 << 20, Growth::fitted);
+  EXPECT_EQ(a.data(), whole);
+  EXPECT_EQ(b.data(), whole + (1 << 20));
+  EXPECT_EQ(pool.counters().inUseBytes, 4 << 20);
+  EXPECT_EQ(pool.counters().cachedBytes, 4 << 20);
+  PoolBlock plain = *pool.allocate(2 << 20);  // others cut nothing
+  EXPECT_EQ(pool.counters().misses, 2);
+  plain.reset();
+  a.reset(), b.reset();
+  PoolBlock again = *pool.allocate(8 << 20, Growth::fitted);
+  EXPECT_EQ(again.data(), whole);
+  EXPECT_EQ(pool.counters().misses, 2);
+  EXPECT_EQ(pool.counters().cachedBytes, 2 << 20);
+  PoolBlock more = *pool.allocate(4 << 20, Growth::fitted);  // the first of a region
+  EXPECT_EQ(pool.counters().misses, 3);
+  EXPECT_EQ(pool.counters().cachedBytes, 30 << 20);
+  PoolBlock next = *pool.allocate(5 << 20, Growth::fitted);
+  EXPECT_EQ(next.data(), more.data() + (4 << 20));
+  EXPECT_EQ(pool.counters().misses, 3);
+  more.reset(), next.reset();
+  again.reset();
+  pool.trim();
+  EXPECT_EQ(pool.counters().cachedBytes, 0);
+  EXPECT_EQ(pool.counters().givenBackBytes, 42 << 20);
+}
+
+TEST(MemoryPool, PartsOfABlockInUseGiveTheirPagesBack) {
+  for (int64_t chunk : {1 << 20, 8 << 20}) {  // the C library's, and mapped
+    MemoryPool pool({.limitBytes = 1 << 30});
+    { PoolBlock large = *pool.allocate(chunk); }
+    PoolBlock a = *pool.allocate(chunk / 4, Growth::fitted), b = *pool.allocate(chunk / 4, Growth::fitted);
+    std::memset(b.data(), 5, b.size());
+    a.reset();
+    pool.trim();  // the first quarter and the second half
+    EXPECT_EQ(pool.counters().cachedBytes, 0);
+    EXPECT_EQ(pool.counters().givenBackBytes, chunk * 3 / 4);
+    EXPECT_EQ(b.data()[0], std::byte{5});
+    EXPECT_EQ(b.data()[b.size() - 1], std::byte{5});
+    b.reset();
+    EXPECT_EQ(pool.counters().cachedBytes, chunk / 4);
+    pool.trim();
+    EXPECT_EQ(pool.counters().givenBackBytes, chunk);
+    PoolBlock c = *pool.allocate(chunk, Growth::fitted);
+    std::memset(c.data(), 1, c.size());
+  }
+}
+
 TEST(MemoryPool, RefusesWhatTheMachineDoesNotHave) {
   MemoryPool pool;
   { PoolBlock kept = *pool.allocate(1 << 20); }
@@ -121,8 +175,8 @@ TEST(MemoryPool, ServesManyThreads) {
       uint64_t random = t + 1;
       for (int i = 0; i < 3000; ++i) {
         random = random * 6364136223846793005ull + 1442695040888963407ull;
-        const int64_t bytes = 1 + (random >> 33) % (i % 100 == 0 ? 3 << 20 : 20000);
-        PoolBlock block = *pool.allocate(bytes);
+        const int64_t bytes = 1 + (random >> 33) % (i % 10 == 0 ? 3 << 20 : 20000);
+        PoolBlock block = *pool.allocate(bytes, i % 3 == 0 ? Growth::free : Growth::fitted);
         block.data()[0] = std::byte(t), block.data()[bytes - 1] = std::byte(t);
         if (held.size() < 8)
           held.push_back(std::move(block));
