@@ -159,8 +159,8 @@ def assemble(importer: Importer, count: int, options: Options, kind: str) -> Com
             executables.append(executable)
             steps.append(("run", executable, importer.reads[level], importer.writes[level]))
         steps += importer.after.get(level, [])
-    thrifty = importer.module.meta.get("thrifty", False)
-    plan = _ext.Plan(importer.values, count, steps, importer.outputs, importer.constants, thrifty)
+    growth = importer.module.meta.get("growth", "free")
+    plan = _ext.Plan(importer.values, count, steps, importer.outputs, importer.constants, growth)
     return CompiledGraph(kind, plan, executables, importer.refusals, len(steps))
 
 

@@ -12,9 +12,10 @@ On the CPU what pointwise work gave, the output of a batch norm or an activation
 a product of the backward pass has to find it in memory: that costs a pass over it, and keeping it would double what
 networks of convolutions save.
 
-Gradients of convolutions are ATen's there, and its memory is not the pool's. A backward pass that goes to and fro
-between the two is marked `thrifty`, and so is its forward pass: what the pool kept of saved tensors would lie idle
-while ATen asks the system for more.
+What one pass gives back to the pool, saved tensors or the gradients of the step before, has other sizes than what the
+other asks for: both passes ask it for `fitted` memory, so that it lies idle in neither. Gradients of convolutions are
+ATen's, and its memory is not the pool's. Where a backward pass goes to and fro between the two, both passes are
+`thrifty`: what the pool kept would lie idle while ATen asks the system for more.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ def partition(
     again = {"ban_recompute_materialized_backward": False} if device_of(joint).type == "cpu" else {}
     with torch._functorch.config.patch(**again):
         forward, backward = min_cut_rematerialization_partition(joint, inputs, **kwargs)
-    thrifty = alternates_with_convolutions(backward.graph)
+    growth = "thrifty" if alternates_with_convolutions(backward.graph) else "fitted"
     for module in (forward, backward):
-        module.meta["thrifty"] = thrifty
+        module.meta["growth"] = growth
     return forward, backward
 
 

@@ -133,8 +133,7 @@ Result<> FlatProgram::checkShapes(std::span<const int64_t> symbols) const {
     if (check.kind == ShapeCheck::Kind::equal ? a == b : a <= b) continue;
     const char* relation = check.kind == ShapeCheck::Kind::equal ? "equal" : "be at most";
     return Diagnostic{
-        "T0604",
-        check.location,
+        "T0604", check.location,
         fmt::format("{}: {} must {} {}", check.message, withSize(check.a, a), relation, withSize(check.b, b)),
         "give inputs whose sizes fit the program"};
   }
@@ -166,6 +165,24 @@ void FlatProgram::placeTemporaries(std::span<const int64_t> slotBytes, std::span
   }
 }
 
+void FlatProgram::findTurns(Binding& binding) const {
+  const int never = static_cast<int>(steps_.size());
+  for (int i = 0; i < inputCount(); ++i) binding.inputTurns.push_back({-1, i});
+  for (int i = 0; i < outputCount(); ++i) binding.outputTurns.push_back({never, i});
+  for (int step = 0; step < never; ++step) {
+    for (int i = steps_[step].firstOperand; i < operandEnd(step); ++i) {
+      const int input = binding.operandBases[i] - 1, output = input - inputCount();
+      if (input < 0 || output >= outputCount()) continue;
+      if (output < 0)
+        binding.inputTurns[input].step = step;
+      else
+        binding.outputTurns[output].step = std::min(binding.outputTurns[output].step, step);
+    }
+  }
+  std::ranges::stable_sort(binding.inputTurns, {}, &Turn::step);
+  std::ranges::stable_sort(binding.outputTurns, {}, &Turn::step);
+}
+
 Result<std::shared_ptr<const Binding>> FlatProgram::bind(std::span<const int64_t> symbols) const {
   auto binding = std::make_shared<Binding>();
   binding->symbols.assign(symbols.begin(), symbols.end());
@@ -195,6 +212,7 @@ Result<std::shared_ptr<const Binding>> FlatProgram::bind(std::span<const int64_t
   }
 
   placeTemporaries(bytes, registers, *binding);
+  findTurns(*binding);
   for (const int r : argumentRegisters_) binding->arguments.push_back(registers[r]);
   for (const int r : bytesRegisters_) binding->stepBytes.push_back(registers[r]);
   for (const FlatStep& step : steps_) {

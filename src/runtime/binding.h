@@ -11,6 +11,11 @@
 
 namespace tokamak::runtime {
 
+/// An input or output, and the step at which its turn comes.
+struct Turn {
+  int step = 0, index = 0;
+};
+
 /// Everything about one call that depends on the values of the symbols only.
 struct Binding {
   std::vector<int64_t> symbols;
@@ -22,6 +27,8 @@ struct Binding {
   std::vector<int64_t> arguments;       // kernels' symbols and calls' dims, of all steps
   std::vector<int64_t> stepBytes;       // predicted, for the profile
   std::vector<char> skipped;            // steps whose results are all empty
+  std::vector<Turn> outputTurns;        // by the step that touches an output first, also as a host
+  std::vector<Turn> inputTurns;         // by the step that touches an input last
   MemoryReport memory;
 };
 
@@ -50,6 +57,10 @@ class FlatProgram {
   const Slot& output(int i) const { return program_->slots[outputs_[i]]; }
   std::span<void* const> constants() const { return constants_; }
   std::span<const FlatStep> steps() const { return steps_; }
+  /// Behind the last operand of a step, a call's scratch included.
+  int operandEnd(size_t step) const {
+    return step + 1 < steps_.size() ? steps_[step + 1].firstOperand : operandCount();
+  }
   int operandCount() const { return static_cast<int>(operandBases_.size()); }
   int baseCount() const { return 1 + inputCount() + outputCount() + static_cast<int>(constants_.size()); }
 
@@ -82,6 +93,7 @@ class FlatProgram {
   void findSources();
   int useTemp(int temp, int step);
   void placeTemporaries(std::span<const int64_t> slotBytes, std::span<const int64_t> registers, Binding& binding) const;
+  void findTurns(Binding& binding) const;
   Result<> checkShapes(std::span<const int64_t> symbols) const;
   Result<int64_t> slotBytes(int slot, std::span<const int64_t> registers) const;
   Diagnostic broken(std::string message) const;

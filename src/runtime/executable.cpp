@@ -50,14 +50,19 @@ class Executable::Invocation {
   Invocation(const State& state, const Binding& binding) : state_(state), flat_(state.flat()), binding_(binding) {}
 
   Result<> reserve(const RunOptions& options);
-  Result<> setInputs(std::span<const TensorRef> inputs);
+  Result<> setInputs(std::span<const TensorRef> inputs, const RunOptions& options);
   Result<> setOutputs(std::span<const TensorRef> inputs, std::span<const TensorRef> outputs);
   Result<std::vector<Tensor>> makeOutputs(const RunOptions& options);
   Result<> execute(Profile* profile);
+  /// Makes the outputs and tells of inputs as their turns come.
+  Result<std::vector<Tensor>> executeInTurn(const RunOptions& options);
   /// Brings what was written elsewhere to the caller's outputs.
   void deliver(std::span<const TensorRef> outputs) const;
 
  private:
+  Result<Tensor> makeOutput(int i, std::span<const int64_t> extents, Growth growth);
+  void findOperands(int begin, int end);
+  Result<> runStep(size_t i, Profile* profile) const;
   Result<> runStep(const FlatStep& step) const;
   void** inputBases() const { return bases_ + 1; }
   void** outputBases() const { return bases_ + 1 + flat_.inputCount(); }
@@ -95,7 +100,7 @@ Result<> Executable::Invocation::reserve(const RunOptions& options) {
   return Unit{};
 }
 
-Result<> Executable::Invocation::setInputs(std::span<const TensorRef> inputs) {
+Result<> Executable::Invocation::setInputs(std::span<const TensorRef> inputs, const RunOptions& options) {
   int64_t copied = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int64_t bytes = inputs[i].bytes();
@@ -106,7 +111,7 @@ Result<> Executable::Invocation::setInputs(std::span<const TensorRef> inputs) {
     if (!readInPlace(inputs[i])) copied += alignUp(bytes);
   }
   if (copied == 0) return Unit{};
-  TK_TRY(copiedInputs_, state_.options.pool->allocate(copied));
+  TK_TRY(copiedInputs_, state_.options.pool->allocate(copied, options.growth));
   std::byte* at = copiedInputs_.data();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (readInPlace(inputs[i])) continue;
@@ -155,14 +160,18 @@ Result<std::vector<Tensor>> Executable::Invocation::makeOutputs(const RunOptions
   outputs.reserve(flat_.outputCount());
   auto extent = binding_.outputExtents.begin();
   for (int i = 0; i < flat_.outputCount(); ++i) {
-    const Slot& slot = flat_.output(i);
-    TK_TRY(PoolBlock block, state_.options.pool->allocate(binding_.outputBytes[i], options.growth));
-    outputBases()[i] = block.data();
-    const auto end = extent + static_cast<int64_t>(slot.shape.size());
-    outputs.emplace_back(std::move(block), slot.dtype, std::vector<int64_t>(extent, end));
+    const auto end = extent + static_cast<int64_t>(flat_.output(i).shape.size());
+    TK_TRY(Tensor output, makeOutput(i, {extent, end}, options.growth));
+    outputs.push_back(std::move(output));
     extent = end;
   }
   return outputs;
+}
+
+Result<Tensor> Executable::Invocation::makeOutput(int i, std::span<const int64_t> extents, Growth growth) {
+  TK_TRY(PoolBlock block, state_.options.pool->allocate(binding_.outputBytes[i], growth));
+  outputBases()[i] = block.data();
+  return Tensor(std::move(block), flat_.output(i).dtype, std::vector<int64_t>(extents.begin(), extents.end()));
 }
 
 Result<> Executable::Invocation::runStep(const FlatStep& step) const {
@@ -179,21 +188,53 @@ Result<> Executable::Invocation::runStep(const FlatStep& step) const {
                          host});
 }
 
-Result<> Executable::Invocation::execute(Profile* profile) {
-  const auto& operandBases = binding_.operandBases;
-  for (size_t i = 0; i < operandBases.size(); ++i)
-    operands_[i] = static_cast<std::byte*>(bases_[operandBases[i]]) + binding_.operandOffsets[i];
-  const auto steps = flat_.steps();
-  for (size_t i = 0; i < steps.size(); ++i) {
-    if (binding_.skipped[i]) {
-      if (profile) profile->entries.push_back({*steps[i].name, 0, binding_.stepBytes[i], true});
-      continue;
-    }
-    const int64_t start = profile ? nowNs() : 0;
-    TK_RETURN_IF_ERROR(runStep(steps[i]));
-    if (profile) profile->entries.push_back({*steps[i].name, nowNs() - start, binding_.stepBytes[i], false});
-  }
+void Executable::Invocation::findOperands(int begin, int end) {
+  for (int i = begin; i < end; ++i)
+    operands_[i] = static_cast<std::byte*>(bases_[binding_.operandBases[i]]) + binding_.operandOffsets[i];
+}
+
+Result<> Executable::Invocation::runStep(size_t i, Profile* profile) const {
+  const FlatStep& step = flat_.steps()[i];
+  const bool skipped = binding_.skipped[i];
+  const int64_t start = profile ? nowNs() : 0;
+  if (!skipped) TK_RETURN_IF_ERROR(runStep(step));
+  if (profile) profile->entries.push_back({*step.name, skipped ? 0 : nowNs() - start, binding_.stepBytes[i], skipped});
   return Unit{};
+}
+
+Result<> Executable::Invocation::execute(Profile* profile) {
+  findOperands(0, flat_.operandCount());
+  for (size_t i = 0; i < flat_.steps().size(); ++i) TK_RETURN_IF_ERROR(runStep(i, profile));
+  return Unit{};
+}
+
+Result<std::vector<Tensor>> Executable::Invocation::executeInTurn(const RunOptions& options) {
+  std::vector<Tensor> outputs(flat_.outputCount());
+  std::vector<std::span<const int64_t>> extents;
+  size_t at = 0;
+  for (int i = 0; i < flat_.outputCount(); ++i) {
+    const size_t rank = flat_.output(i).shape.size();
+    extents.push_back(std::span(binding_.outputExtents).subspan(at, rank));
+    at += rank;
+  }
+  auto output = binding_.outputTurns.begin();
+  auto makeThrough = [&](int step) -> Result<> {
+    for (; output != binding_.outputTurns.end() && output->step <= step; ++output) {
+      const int i = output->index;
+      TK_TRY(outputs[i], makeOutput(i, extents[i], options.growth));
+    }
+    return Unit{};
+  };
+  auto input = binding_.inputTurns.begin();
+  const int steps = static_cast<int>(flat_.steps().size());
+  for (int i = 0; i < steps; ++i) {
+    TK_RETURN_IF_ERROR(makeThrough(i));
+    findOperands(flat_.steps()[i].firstOperand, flat_.operandEnd(i));
+    TK_RETURN_IF_ERROR(runStep(i, options.profile));
+    for (; input != binding_.inputTurns.end() && input->step <= i; ++input) (*options.finished)(input->index);
+  }
+  TK_RETURN_IF_ERROR(makeThrough(steps));
+  return outputs;
 }
 
 void Executable::Invocation::deliver(std::span<const TensorRef> outputs) const {
@@ -221,7 +262,8 @@ Result<std::vector<Tensor>> Executable::run(std::span<const TensorRef> inputs, c
   TK_TRY(const Binding* binding, state_->bound.bind(inputs, options.dims, keep));
   Invocation call(*state_, *binding);
   TK_RETURN_IF_ERROR(call.reserve(options));
-  TK_RETURN_IF_ERROR(call.setInputs(inputs));
+  TK_RETURN_IF_ERROR(call.setInputs(inputs, options));
+  if (options.finished) return call.executeInTurn(options);
   TK_TRY(std::vector<Tensor> outputs, call.makeOutputs(options));
   TK_RETURN_IF_ERROR(call.execute(options.profile));
   return outputs;
@@ -234,7 +276,7 @@ Result<> Executable::run(std::span<const TensorRef> inputs, std::span<const Tens
   TK_RETURN_IF_ERROR(state_->bound.checkOutputs(outputs, *binding));
   Invocation call(*state_, *binding);
   TK_RETURN_IF_ERROR(call.reserve(options));
-  TK_RETURN_IF_ERROR(call.setInputs(inputs));
+  TK_RETURN_IF_ERROR(call.setInputs(inputs, options));
   TK_RETURN_IF_ERROR(call.setOutputs(inputs, outputs));
   TK_RETURN_IF_ERROR(call.execute(options.profile));
   call.deliver(outputs);

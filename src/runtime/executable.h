@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,9 +45,12 @@ struct RunOptions {
   const DimBindings* dims = nullptr;
   /// The largest arena so far among programs that run one after another, which then share one block of the pool.
   std::atomic<int64_t>* sharedArena = nullptr;
-  /// Of arena and outputs. Thrifty: for programs whose outputs live long beside each other, as those of a training
-  /// step.
+  /// Of arena, outputs and copies of inputs. Fitted or thrifty: for programs whose outputs live long beside each other,
+  /// as those of a training step.
   Growth growth = Growth::free;
+  /// Told of each input, by its number, when no step reads it any more. Outputs from the pool are then taken as the
+  /// first step comes that needs them, so that what was read may serve them.
+  const std::function<void(int)>* finished = nullptr;
 };
 
 /// A program ready to run. Immutable: any number of threads may run it at once, each call with its own arena.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <new>
@@ -104,6 +105,34 @@ TEST_F(ExecutableTest, RunsForEveryBinding) {
   }
   EXPECT_EQ(executable->memory(DimBindings{{"M", 8}})->peakBytes, 128);
   EXPECT_EQ(executable->memory(DimBindings{}).error().code, "T0315");
+}
+
+/// Two inputs, each read by one step, and two results: the second is taken when the first input is done with.
+TEST_F(ExecutableTest, TellsOfInputsAndTakesOutputsInTurn) {
+  constexpr int64_t n = 1 << 16;
+  Program p;
+  p.name = "turns";
+  p.slots = {slot("a", SlotKind::input, {n}, 0), slot("b", SlotKind::input, {n}, 1),
+             slot("unread", SlotKind::input, {n}, 2), slot("x", SlotKind::output, {n}, 0),
+             slot("y", SlotKind::output, {n}, 1)};
+  p.steps = {kernel("first", addOne, {in(1), out(4)}, {n}), kernel("second", addOne, {in(0), out(3)}, {n})};
+  auto executable = make(std::move(p));
+  Values a({n}), b({n}), unread({n});
+  std::ranges::fill(b.data, 5.0f);
+  const TensorRef inputs[] = {a.ref(), b.ref(), unread.ref()};
+  std::vector<int> told;
+  std::vector<int64_t> held;
+  const std::function<void(int)> finished = [&](int input) {
+    told.push_back(input);
+    held.push_back(pool->counters().inUseBytes);
+  };
+  auto outputs = executable->run(inputs, {.growth = Growth::fitted, .finished = &finished});
+  ASSERT_TRUE(outputs) << outputs.error().str();
+  EXPECT_EQ(told, (std::vector<int>{2, 1, 0}));
+  EXPECT_EQ(held, (std::vector<int64_t>{4 * n, 4 * n, 8 * n}));
+  EXPECT_EQ((*outputs)[0].as<float>()[7], 8.0f);
+  EXPECT_EQ((*outputs)[1].as<float>()[7], 6.0f);
+  EXPECT_EQ((*outputs)[1].shape(), b.shape);
 }
 
 TEST_F(ExecutableTest, SteadyStateAllocatesNothing) {

@@ -1,4 +1,4 @@
-"""What a training step of convolutions keeps, and for how long."""
+"""What a training step keeps, and for how long."""
 
 from __future__ import annotations
 
@@ -109,3 +109,68 @@ def test_frozen_statistics_and_frozen_weights():
     ours = torch.autograd.grad(function(x).square().mean(), parameters)
     for a, b in zip(ours, theirs, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-5)
+
+
+class Layers(torch.nn.Module):
+    """Products alone: weights of many sizes, activations of others."""
+
+    def __init__(self):
+        super().__init__()
+        widths = [192, 320, 512, 704, 256, 640, 192]
+        self.layers = torch.nn.ModuleList(map(torch.nn.Linear, widths, widths[1:]))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = F.gelu(layer(x))
+        return x
+
+
+def make_layers():
+    torch._dynamo.reset()
+    torch.manual_seed(3)
+    module = Layers()
+    return module, torch.compile(module, backend="tokamak", fullgraph=True), torch.randn(128, 192)
+
+
+def step(module, function, x):
+    module.zero_grad(set_to_none=True)
+    function(x).square().mean().backward()
+
+
+def test_gradients_of_the_step_before_serve_the_next():
+    """Once a step was made the system is asked for nothing more, and no step holds what grows with their number."""
+    module, function, x = make_layers()
+    step(module, function, x)
+    step(module, function, x)
+    module.zero_grad(set_to_none=True)
+    engine().trim()
+    step(module, function, x)
+    first = engine().status()
+    for _ in range(5):
+        step(module, function, x)
+    last = engine().status()
+    for key in ("misses", "in_use_bytes", "cached_bytes"):
+        assert last[key] == first[key]
+
+
+def test_a_value_that_is_read_in_two_layouts_or_held_elsewhere():
+    """Operands are dropped while a segment runs: not before its last step that reads them, nor what others hold."""
+    torch._dynamo.reset()
+    torch.manual_seed(4)
+    w = torch.randn(256, 256, requires_grad=True)
+
+    def f(x):
+        y = torch.tanh(x @ w)
+        z = (y @ y.T) * y.T @ w
+        return z.sum() + (y * z).sin().sum(), y
+
+    x = torch.randn(256, 256, requires_grad=True)
+    theirs = torch.autograd.grad(f(x)[0], [x, w])
+    loss, y = torch.compile(f, backend="tokamak", fullgraph=True)(x)
+    kept = y.detach().clone()
+    once = torch.autograd.grad(loss, [x, w], retain_graph=True)
+    again = torch.autograd.grad(loss, [x, w])
+    for a, b, c in zip(once, again, theirs, strict=True):
+        assert torch.equal(a, b)
+        torch.testing.assert_close(a, c, rtol=1e-3, atol=1e-3 * float(c.abs().max()))
+    assert torch.equal(y, kept)

@@ -2,15 +2,18 @@
 /// and write them: a compiled segment, or one call of a Python function for what is not ours. A value is dropped after
 /// the last step that reads it, so its memory serves the next.
 ///
-///   plan = Plan(values, inputs, steps, outputs, constants, thrifty=False)
+///   plan = Plan(values, inputs, steps, outputs, constants, growth="free")
 ///   step = ("run", executable, [(value, order, axis), ...], [(value, order), ...])
 ///        | ("call", function, args, kwargs, value)
 ///
 /// `constants` maps values to objects that every call starts with. In args, kwargs and outputs `Slot(i)` stands for
 /// value i. `order` permutes a tensor's axes into the executable's (None: as they are). An output of value -1 is a
 /// flag, bool[], and `order` is (exception, message): false raises it. With `axis` at least 0 the input is no data but
-/// the extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n, 0].
-/// A thrifty plan holds no more of the pool than it must: one of a training step.
+/// the extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n,
+/// 0].
+///
+/// `growth` says how the plan asks the pool for memory (`runtime/memory_pool.h`): "free", or, in training, "fitted" or
+/// "thrifty".
 
 /// `Entry(plan)` runs it too, with its arguments one by one.
 ///
@@ -22,8 +25,11 @@
 #include "runtime/executable.h"
 #include "watch.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <optional>
 
 namespace tokamak::python {
 
@@ -47,6 +53,8 @@ struct Step {
   std::shared_ptr<const runtime::cuda::Executable> onGpu;  // neither: a call
   mutable std::shared_ptr<const GpuShapes> shapes;         // of the last call; touched while Python's lock is held
   std::vector<SegmentInput> inputs;
+  std::vector<int> sameAs;     // one an input: the first input of the same value
+  std::vector<int> lastReads;  // one an input: how many have its value, if it is the first and the step drops it
   std::vector<SegmentOutput> outputs;
   std::vector<GpuOutput> gpuOutputs;  // the same for a GPU
   Ref function, args, kwargs;
@@ -56,7 +64,7 @@ struct Step {
 
 struct PlanData {
   int valueCount = 0, inputCount = 0;
-  bool thrifty = false;
+  runtime::Growth growth = runtime::Growth::free;
   std::vector<Step> steps;
   std::vector<Ref> outputs;
   std::vector<std::pair<int, Ref>> constants;
@@ -192,16 +200,31 @@ void planDrops(PlanData& plan) {
     if (step >= 0) plan.steps[static_cast<size_t>(step)].drops.push_back(value);
     if (step == -1 && value < plan.inputCount) plan.unread.push_back(value);
   }
+  for (Step& step : plan.steps) {
+    step.lastReads.assign(step.inputs.size(), 0);
+    for (const SegmentInput& input : step.inputs) {
+      const auto first = std::ranges::find(step.inputs, input.value, &SegmentInput::value) - step.inputs.begin();
+      step.sameAs.push_back(static_cast<int>(first));
+      step.lastReads[static_cast<size_t>(first)] += std::ranges::binary_search(step.drops, input.value);
+    }
+  }
+}
+
+runtime::Growth growthOf(const std::string& name) {
+  if (name == "free") return runtime::Growth::free;
+  if (name == "fitted") return runtime::Growth::fitted;
+  if (name == "thrifty") return runtime::Growth::thrifty;
+  raise(PyExc_ValueError, "a plan's growth is free, fitted or thrifty");
 }
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   return guarded([&] {
     PlanData plan;
-    int thrifty = 0;
+    const char* growth = "free";
     PyObject *steps = nullptr, *outputs = nullptr, *constants = nullptr;
-    check(PyArg_ParseTuple(args, "iiOOO!|p", &plan.valueCount, &plan.inputCount, &steps, &outputs, &PyDict_Type,
-                           &constants, &thrifty));
-    plan.thrifty = thrifty != 0;
+    check(PyArg_ParseTuple(args, "iiOOO!|s", &plan.valueCount, &plan.inputCount, &steps, &outputs, &PyDict_Type,
+                           &constants, &growth));
+    plan.growth = growthOf(growth);
     for (const Ref& item : itemsOf(steps)) {
       const auto parts = itemsOf(item.get());
       plan.steps.push_back(toString(parts.at(0).get()) == "run" ? segmentStep(parts) : callStep(parts));
@@ -225,10 +248,10 @@ struct Running {
   runtime::Growth growth = runtime::Growth::free;
 };
 
-/// A thrifty plan's segments take what they need, not what the largest of them does.
+/// Segments share the largest one's arena, unless memory matters more: then each takes what it needs.
 Running begin(const PlanData& plan, std::vector<Ref> values, runtime::Profile* profile) {
-  if (plan.thrifty) return {std::move(values), profile, nullptr, runtime::Growth::thrifty};
-  return {std::move(values), profile, plan.arena.get()};
+  auto* arena = plan.growth == runtime::Growth::free ? plan.arena.get() : nullptr;
+  return {std::move(values), profile, arena, plan.growth};
 }
 
 void runGpuSegment(const Step& step, Running& running) {
@@ -240,14 +263,58 @@ void runGpuSegment(const Step& step, Running& running) {
     values[static_cast<size_t>(step.outputs[i].value)] = std::move(tensors[i]);
 }
 
+/// While a segment runs: drops the values that it is the last to read. That takes Python's lock, so it is done in few
+/// turns.
+class EarlyDrops {
+ public:
+  EarlyDrops(const Step& step, const Arguments& arguments, std::vector<Ref>& values, PyThreadState*& state)
+      : step_(step), arguments_(arguments), values_(values), state_(state), left_(step.lastReads) {
+    int64_t all = 0;
+    for (size_t i = 0; i < left_.size(); ++i)
+      if (left_[i] > 0) all += arguments.refs()[i].bytes();
+    enough_ = std::max(kLeast, all / kTurns);
+  }
+
+  void finished(int input) {
+    const auto first = static_cast<size_t>(step_.sameAs[static_cast<size_t>(input)]);
+    if (left_[first] == 0 || --left_[first] > 0) return;
+    done_.push_back(step_.inputs[first].value);
+    bytes_ += arguments_.refs()[first].bytes();
+    if (bytes_ < enough_) return;
+    PyEval_RestoreThread(state_);
+    for (const int value : done_) values_[static_cast<size_t>(value)] = Ref();
+    state_ = PyEval_SaveThread();
+    done_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  static constexpr int64_t kLeast = 256 << 10;
+  static constexpr int64_t kTurns = 8;
+  const Step& step_;
+  const Arguments& arguments_;
+  std::vector<Ref>& values_;
+  PyThreadState*& state_;
+  std::vector<int> left_, done_;
+  int64_t bytes_ = 0, enough_ = 0;
+};
+
 void runSegment(const Step& step, Running& running) {
   auto& values = running.values;
   Arguments arguments(step.inputs.size(), {dlpack::cpu, 0});
   for (const SegmentInput& input : step.inputs) arguments.add(input, values[static_cast<size_t>(input.value)].get());
-  PyThreadState* state = PyEval_SaveThread();
+  PyThreadState* state = nullptr;
+  runtime::RunOptions options{running.profile, nullptr, running.arena, running.growth};
+  std::optional<EarlyDrops> drops;
+  const std::function<void(int)> finished = [&](int input) { drops->finished(input); };
+  if (running.growth != runtime::Growth::free) {
+    drops.emplace(step, arguments, values, state);
+    options.finished = &finished;
+  }
+  state = PyEval_SaveThread();
   auto results = [&]() -> Result<std::vector<runtime::Tensor>> {
     try {
-      return step.executable->run(arguments.refs(), {running.profile, nullptr, running.arena, running.growth});
+      return step.executable->run(arguments.refs(), options);
     } catch (const std::exception& error) { return Diagnostic{"T0600", {}, error.what(), "please report this"}; }
   }();
   PyEval_RestoreThread(state);
