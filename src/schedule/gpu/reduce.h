@@ -14,8 +14,9 @@ namespace tokamak::schedule::gpu {
 ///              found in each other's memory
 ///   sweeps     the same for rows too long to be held: every sweep reads the row again, from the caches
 /// In columns, the last axis being kept: a thread takes a vector of neighbouring columns and every n-th row of them,
-/// and stores what it can on the way. Where there are too few rows or columns to fill the machine a fold goes in two
-/// launches, pieces and then what was found in them; further sweeps are launches of their own. Folds across
+/// and stores what it can on the way; the blocks of a cluster may share out the rows of the same columns. Where there
+/// are too few rows or columns to fill the machine even so, a fold goes in two launches, pieces and then what was found
+/// in them; further sweeps are launches of their own. Folds across
 /// (fusion/join_regions.h) are carried by blocks that go from row to row, and finished in a second launch.
 ///
 /// Threads join what they found by warp folds and, where a row has several warps, once through shared memory: every
@@ -30,7 +31,7 @@ struct FoldAxes {
     Form form = Form::registers;
     int threads = 128;        // of a row; side by side
     int rows = 1;             // of a block
-    int cluster = 1;          // blocks that take a row together
+    int cluster = 1;          // blocks that take a row, or the rows of some columns, together
     int batch = 1;            // times as many of a block, held together, where nothing but folds is wanted
     int lanes = 4;            // of a vector
     int vectors = 4;          // a thread holds, or has in flight
