@@ -14,7 +14,9 @@ bool isFull(const Graph& graph, const Region& region, ValueId v) { return graph.
 
 namespace {
 
-constexpr int64_t kDear = 10;  // recomputing costs more than a store and a load from cache
+constexpr int64_t kDear = 10;              // recomputing costs more than a store and a load from cache
+constexpr size_t kFewNodes = 16;           // under a value that may stand for inputs
+constexpr uint32_t kOutside = UINT32_MAX;  // a reader that is not in the region
 
 class Planner {
  public:
@@ -80,7 +82,8 @@ class Planner {
     if (std::holds_alternative<Reduce>(node.op)) return;
     auto it = first_.find(v.index);
     const bool fits = isFull(graph_, region_, v) && !elsewhere_.contains(v.index);
-    if (rules_.keep && it != first_.end() && fits && !isFree(node.op) && cost(v) >= kDear) {
+    const bool again = it != first_.end() && fits && !isFree(node.op);
+    if (again && ((rules_.keep && cost(v) >= kDear) || (rules_.instead && standsForInputs(v)))) {
       auto& keeps = out.sweeps[it->second].keeps;
       if (kept_.insert(v.index).second) keeps.push_back(v), cost_.clear();
       return;
@@ -101,10 +104,49 @@ class Planner {
     return cost_[v.index] = std::min<int64_t>(sum, 1000);
   }
 
+  /// What a value is computed from, itself included. Only what has a full input under it counts: anything else, as a
+  /// row's mean, is there for everybody.
+  struct Under {
+    std::unordered_map<uint32_t, bool> counts;
+    int64_t inputBytes = 0;  // of an element
+    bool plain = true;       // few, and of elementwise ops
+  };
+  bool gather(ValueId v, Under& under) {
+    if (!isFull(graph_, region_, v)) return false;
+    if (auto it = under.counts.find(v.index); it != under.counts.end()) return it->second;
+    bool counts = !inRegion_.contains(v.index);
+    if (counts) {
+      under.inputBytes += byteWidth(graph_.type(v).dtype);
+    } else {
+      const Node& node = graph_.node(v);
+      under.plain = under.plain && under.counts.size() < kFewNodes && (isElementwise(node.op) || isFree(node.op));
+      for (ValueId operand : node.operands) counts |= under.plain && gather(operand, under);
+    }
+    return under.counts[v.index] = counts;
+  }
+
+  /// Whether v takes no more room than the inputs under it, which nobody else reads.
+  bool standsForInputs(ValueId v) {
+    if (readers_.empty()) {
+      for (ValueId node : region_.nodes)
+        for (ValueId operand : graph_.node(node).operands) readers_[operand.index].push_back(node.index);
+      for (ValueId output : region_.outputs) readers_[output.index].push_back(kOutside);
+    }
+    Under under;
+    gather(v, under);
+    if (!under.plain || byteWidth(computeType(graph_.type(v).dtype)) > under.inputBytes) return false;
+    return std::all_of(under.counts.begin(), under.counts.end(), [&](const auto& x) {
+      const auto& readers = readers_[x.first];
+      return !x.second || x.first == v.index ||
+             std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return under.counts.contains(r); });
+    });
+  }
+
   const Graph& graph_;
   const Region& region_;
   const PhaseRules rules_;
-  std::unordered_set<uint32_t> paired_;  // first folds of pairs
+  std::unordered_map<uint32_t, std::vector<uint32_t>> readers_;  // filled when first wanted
+  std::unordered_set<uint32_t> paired_;                          // first folds of pairs
   std::unordered_set<uint32_t> inRegion_;
   std::unordered_set<uint32_t> kept_;       // aside, by some sweep
   std::unordered_set<uint32_t> elsewhere_;  // read at other places than the one a sweep is at, as by a slice

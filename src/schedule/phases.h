@@ -27,6 +27,9 @@ struct PhaseRules {
   bool keep = false;   // values that are dear and wanted again by a later sweep are kept, not computed again
   bool pairs = false;  // folds that make one (FoldPair) go in one sweep
   bool early = false;  // outputs are stored by the first sweep that can compute them, not all after the folds
+  /// A value that a later sweep wants again is kept if it takes no more room than the inputs that are wanted for it
+  /// alone: the sum of two halves, instead of both.
+  bool instead = false;
 };
 Phases planPhases(const Graph& graph, const Region& region, const PhaseRules& rules = {});
 

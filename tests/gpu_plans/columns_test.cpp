@@ -111,13 +111,13 @@ TEST(GpuColumns, StripsSpareTheSecondLaunch) {
     %0 = reduce %x {kind = sum, axes = [1]} : bf16[B, 64]
     return %0
   })";
-  EXPECT_EQ(plansOf(sum, {{"B", 2}}, many), "reduce: columns, 8 threads x 64, 8 x 8 lanes\n");
+  EXPECT_EQ(plansOf(sum, {{"B", 2}}, many), "reduce: columns, 8 threads x 64, 8 x 8 lanes, 2 blocks\n");
   const CompileOptions few{.hints = {{"B", 30}}};
   EXPECT_NE(plansOf(sum, {{"B", 2}}, few).find("pieces"), std::string::npos);
 }
 
 TEST(GpuColumns, ClustersShareOutRows) {
-  const CompileOptions many{.hints = {{"B", 64}}}, few{.hints = {{"B", 16}}};
+  const CompileOptions many{.hints = {{"B", 64}}}, few{.hints = {{"B", 8}}};
   for (const char* kind : {"sum", "mean", "max", "argmax"}) {
     const bool where = std::string_view(kind) == "argmax";
     const std::string text = fmt::format(R"(graph @g(%x: bf16[B, 8200, 64]) {{
@@ -135,9 +135,27 @@ TEST(GpuColumns, ClustersShareOutRows) {
   })";
   const CompileOptions symbolic{.hints = {{"B", 32}, {"M", 8192}}};
   for (const int64_t rows : {1, 3, 5, 100, 1025, 2500})
-    EXPECT_NE(plansOf(moments, {{"B", 1}, {"M", rows}}, symbolic).find("columns, 8 threads x 64 of 4 blocks"),
+    EXPECT_NE(plansOf(moments, {{"B", 1}, {"M", rows}}, symbolic).find("columns, 16 threads x 32 of 8 blocks"),
               std::string::npos)
         << rows;
+}
+
+TEST(GpuColumns, ClustersTakeWideStripsWhereThereAreAndLargeBlocksWhereNot) {
+  EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "M", "4096"), {{"M", 530}}, {.hints = {{"M", 16384}}}),
+            "reduce: columns, 16 threads x 32 of 8 blocks, 8 x 8 lanes\n");
+  EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "M", "1024"), {{"M", 1100}}, {.hints = {{"M", 16384}}}),
+            "reduce: columns, 8 threads x 128 of 8 blocks, 4 x 8 lanes\n");
+  plansOf(fold("max", "f32", "f32", "M", "1024"), {{"M", 3}}, {.hints = {{"M", 16384}}});
+}
+
+TEST(GpuColumns, NarrowOddRowsGoWhole) {
+  EXPECT_EQ(
+      plansOf(fold("sum", "bf16", "bf16", "33792", "257")),
+      "reduce: columns, 257 threads x 2, 8 rows as one, whole, 8 x 8 lanes, pieces of 16, then columns, 32 threads "
+      "x 16, 4 x 1 lanes\n");
+  plansOf(fold("max", "f32", "f32", "67584", "33"));
+  plansOf(fold("mean", "f16", "f16", "33800", "66"));
+  plansOf(fold("sum", "i32", "i64", "67588", "35"));
 }
 
 std::string activatedMean(int rows, int columns) {

@@ -79,6 +79,26 @@ TEST(GpuRows, OddRowsDoNotSeeTheirNeighbours) {
   }
 }
 
+TEST(GpuRows, WhatStandsForInputsIsKeptInsteadOfThem) {
+  const auto text = [](std::string_view a, std::string_view b, std::string_view columns) {
+    return fmt::format(R"(graph @g(%x: {0}[37, {2}], %r: {1}[37, {2}], %w: f32[{2}], %b: f32[{2}]) {{
+      %0 = cast %x : f32[37, {2}]
+      %1 = cast %r : f32[37, {2}]
+      %2 = add %0, %1 : f32[37, {2}]
+      %3 = norm %2, %w, %b {{kind = layer, axes = 1, eps = 1e-05, affine = true}} : f32[37, {2}]
+      %4 = gelu %3 : f32[37, {2}]
+      %5 = mul %4, %0 : f32[37, {2}]
+      return %{3}
+    }})",
+                       a, b, columns, a == b ? "4" : "5, %2");
+  };
+  for (const char* columns : {"64", "257", "4096"}) {
+    plansOf(text("bf16", "bf16", columns));
+    plansOf(text("f32", "f32", columns));
+    plansOf(text("f16", "f32", columns));  // and one of the inputs is wanted for itself
+  }
+}
+
 TEST(GpuRows, LongRowsAreSweptAgain) {
   EXPECT_EQ(plansOf(layerNorm("bf16", "M", "30000"), {{"M", 2}}),
             "reduce: sweeps, 480 threads, 1 x 8 lanes, 2 blocks\n");

@@ -44,14 +44,15 @@ class Columns {
     place(w_.let("block", w_.binary(BinaryKind::div, b, w_.i64(plan_.cluster))), t);
     const Sweep& sweep = phases_.sweeps[0];
     SweepFolds folds = begin(sweep, false);
-    const ExprId all = w_.dim(rows_), each = w_.dim(Dim::ceilDiv(rows_, plan_.cluster));
-    const ExprId first = w_.let("begin", w_.binary(BinaryKind::min, w_.mul(rank, each), all));
-    const ExprId last = w_.let("end", w_.binary(BinaryKind::min, w_.add(first, each), all));
-    overRows(first, last, [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
-    const auto found = joinDown(w_, downThreads(), folds.found(true));
-    bind(sweep, folds, joinCluster(w_, downThreads(), plan_.cluster, rank, found));
-    const ExprId own = w_.both(w_.binary(BinaryKind::eq, rank, w_.i64(0)), w_.binary(BinaryKind::eq, y_, w_.i64(0)));
-    w_.when(own, l_.e.scoped([&] { storeKeptHere(); }));
+    // The blocks take turns at rows, so that all of them read the same part of memory at a time.
+    const ExprId first = w_.mul(rank, w_.i64(plan_.rows));
+    overRows(first, w_.dim(rows_), [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
+    joinCluster(w_, downThreads(), plan_.cluster, rank, folds.found(true), [&](const std::vector<Found>& found) {
+      l_.e.scope([&] {
+        bind(sweep, folds, found);
+        storeKeptHere();
+      });
+    });
   }
 
   /// Stage one of two: folds rows [begin, end) of piece number `piece`, and stores what was found there.
@@ -63,6 +64,15 @@ class Columns {
     const ExprId first = w_.let("begin", w_.mul(piece, w_.i64(pieces.size)));
     const ExprId last = w_.let("end", w_.binary(BinaryKind::min, w_.add(first, w_.i64(pieces.size)), w_.dim(rows_)));
     overRows(first, last, [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
+    if (plan_.whole) {
+      const auto columns = static_cast<int>(*domain_.groups.back().extent.constant());
+      joinSideBySide(w_, downThreads(), columns, folds.found(true),
+                     [&](ExprId column, const std::vector<Found>& found) {
+                       const ExprId at = w_.let("at", w_.add(w_.mul(piece, w_.i64(columns)), column));
+                       for (size_t k = 0; k < found.size(); ++k) storePiece(w_, partial[k], at, found[k]);
+                     });
+      return;
+    }
     const std::vector<Found> found = joinDown(w_, downThreads(), folds.found(true));
     w_.when(w_.binary(BinaryKind::eq, y_, w_.i64(0)), [&] { storePieces(found, piece, pieces, partial); });
   }
@@ -142,9 +152,10 @@ class Columns {
     return at;
   }
 
-  /// Calls `body` with this thread's rows among [first, last): whole rounds first, then one by one.
+  /// Calls `body` with this thread's rows among [first, last), of which the blocks of a cluster leave each other some:
+  /// whole rounds first, then one by one.
   void overRows(ExprId first, ExprId last, const std::function<void(const std::vector<ExprId>&)>& body) {
-    const int64_t down = plan_.rows, round = down * plan_.vectors;
+    const int64_t down = int64_t{plan_.rows} * plan_.cluster, round = down * plan_.vectors;
     const ExprId rounds = w_.let("rounds", w_.binary(BinaryKind::div, w_.sub(last, first), w_.i64(round)));
     const ExprId own = w_.let("own", w_.add(first, y_));
     l_.e.loop("r", w_.i64(0), rounds, 1, Binding::serial, [&](ExprId r) {
@@ -237,6 +248,7 @@ void lowerColumns(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& p
   const Phases phases = planPhases(l.graph, l.region, {.pairs = true, .early = true});
   Columns columns(l, domain, plan, phases);
   if (plan.cluster > 1) l.w.setClusterBlocks(plan.cluster);
+  if (plan.resident) l.w.setResidentBlocks(plan.resident);
   overGrid(l, columns.blocks() * Dim(plan.cluster), plan.threads * plan.rows, slackOf(domain, plan),
            [&](ExprId b, ExprId t) { plan.cluster > 1 ? columns.runCluster(b, t) : columns.run(b, t); });
 }

@@ -101,74 +101,109 @@ Found overLanes(Writer& w, const Found& found) {
   return {found.kind, best, {}, w.let("sum", w.fold(BinaryKind::add, sums))};
 }
 
-std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<Found> found) {
-  if (threads.down == 1) return found;
-  struct Running {
-    kernel::VarId value, position, sum;
-  };
+namespace {
+
+constexpr int kAtOnce = 8;  // results that a thread takes in one after the other
+
+/// What threads found of every fold, in `rows` rows of `width` columns of shared memory.
+struct Left {
   std::vector<Slots> slots;
-  std::vector<Running> running;
-  for (const Found& f : found) {
-    slots.push_back(slotsFor(w, f, Dim(int64_t{threads.across} * threads.down * w.lanes(f.value))));
-    running.push_back({w.declare("joined", f.value), f.position ? w.declare("first", f.position) : kernel::VarId{},
-                       f.sum ? w.declare("sums", f.sum) : kernel::VarId{}});
-  }
-  const auto now = [&](size_t k) {
-    const Running& r = running[k];
-    return Found{found[k].kind, w.get(r.value), r.position ? w.get(r.position) : ExprId{},
-                 r.sum ? w.get(r.sum) : ExprId{}};
-  };
-  const auto set = [&](size_t k, const Found& f) {
-    w.assign(running[k].value, f.value);
-    if (f.position) w.assign(running[k].position, f.position);
-    if (f.sum) w.assign(running[k].sum, f.sum);
-  };
-  const auto at = [&](size_t k, ExprId y) {
-    return w.mul(w.add(w.mul(y, w.i64(threads.across)), threads.x), w.i64(w.lanes(found[k].value)));
-  };
-  // The lower half of the threads takes in what the upper half found, again and again; then all read the first row.
-  for (int half = threads.down / 2; half >= 1; half /= 2) {
-    const ExprId upper =
-        w.both(w.binary(BinaryKind::ge, threads.y, w.i64(half)), w.binary(BinaryKind::lt, threads.y, w.i64(2 * half)));
-    w.when(upper, [&] {
-      for (size_t k = 0; k < found.size(); ++k) put(w, slots[k], at(k, threads.y), now(k));
-    });
-    w.barrier();
-    w.when(w.binary(BinaryKind::lt, threads.y, w.i64(half)), [&] {
-      for (size_t k = 0; k < found.size(); ++k)
-        set(k, better(w, now(k),
-                      get(w, slots[k], at(k, w.add(threads.y, w.i64(half))), found[k], w.lanes(found[k].value))));
-    });
-  }
-  w.when(w.binary(BinaryKind::eq, threads.y, w.i64(0)), [&] {
-    for (size_t k = 0; k < found.size(); ++k) put(w, slots[k], at(k, w.i64(0)), now(k));
-  });
+  int rows = 1, width = 1;
+};
+
+/// `lanes` columns from `first` on of all rows from there to `rows` further down.
+Found takeRows(Writer& w, const Slots& slots, ExprId first, int rows, int width, const Found& like, int lanes) {
+  Found all = get(w, slots, first, like, lanes);
+  for (int row = 1; row < rows; ++row)
+    all = better(w, all, get(w, slots, w.add(first, w.i64(int64_t{row} * width)), like, lanes));
+  return all;
+}
+
+/// Every thread leaves what it found; after a barrier all may be read.
+Left leave(Writer& w, const DownThreads& threads, const std::vector<Found>& found) {
+  const int lanes = w.lanes(found[0].value);
+  Left out{{}, threads.down, threads.across * lanes};
+  for (const Found& f : found) out.slots.push_back(slotsFor(w, f, Dim(int64_t{out.rows} * out.width)));
+  const ExprId at = w.let("at", w.mul(threads.index(w), w.i64(lanes)));
+  for (size_t k = 0; k < found.size(); ++k) put(w, out.slots[k], at, found[k]);
   w.barrier();
+  return out;
+}
+
+/// The same, joined to `rows` rows or not many more: a thread for a column and some of its rows joins those, and again.
+/// Scalars, for vectors of eight rows would take all registers.
+Left leaveFew(Writer& w, const DownThreads& threads, const std::vector<Found>& found, int rows) {
+  Left left = leave(w, threads, found);
+  const int most = std::max(kAtOnce, w.lanes(found[0].value));
+  const ExprId t = w.let("t", threads.index(w));
+  while (left.rows > rows) {
+    const int each = std::min(left.rows, most);
+    Left few{{}, left.rows / each, left.width};
+    const int busy = few.rows * few.width;
+    if (busy > threads.across * threads.down) break;
+    for (const Found& f : found) few.slots.push_back(slotsFor(w, f, Dim(busy)));
+    const auto join = [&] {
+      const ExprId part = w.binary(BinaryKind::div, t, w.i64(few.width));
+      const ExprId column = w.binary(BinaryKind::fmod, t, w.i64(few.width));
+      const ExprId first = w.let("first", w.add(w.mul(part, w.i64(int64_t{each} * few.width)), column));
+      for (size_t k = 0; k < found.size(); ++k)
+        put(w, few.slots[k], t, takeRows(w, left.slots[k], first, each, few.width, found[k], 1));
+    };
+    busy == threads.across* threads.down ? join() : w.when(w.binary(BinaryKind::lt, t, w.i64(busy)), join);
+    w.barrier();
+    left = std::move(few);
+  }
+  return left;
+}
+
+}  // namespace
+
+ExprId DownThreads::index(Writer& w) const { return down == 1 ? x : w.add(w.mul(y, w.i64(across)), x); }
+
+std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<Found> found) {
+  if (threads.down == 1 || found.empty()) return found;
+  const int lanes = w.lanes(found[0].value);
+  const Left left = leaveFew(w, threads, found, lanes == 1 ? kAtOnce : 1);
+  const ExprId first = w.let("first", w.mul(threads.x, w.i64(lanes)));
   for (size_t k = 0; k < found.size(); ++k)
-    found[k] = get(w, slots[k], at(k, w.i64(0)), found[k], w.lanes(found[k].value));
+    found[k] = takeRows(w, left.slots[k], first, left.rows, left.width, found[k], lanes);
   return found;
 }
 
-std::vector<Found> joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank,
-                               std::vector<Found> found) {
+void joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank, const std::vector<Found>& found,
+                 const std::function<void(const std::vector<Found>&)>& body) {
+  const Left left = leaveFew(w, threads, found, kAtOnce);
+  const int lanes = w.lanes(found[0].value);
   std::vector<Slots> slots;
-  for (const Found& f : found)
-    slots.push_back(slotsFor(w, f, Dim(int64_t{blocks} * threads.across * w.lanes(f.value)), true));
-  const auto at = [&](size_t k, ExprId block) {
-    return w.mul(w.add(w.mul(block, w.i64(threads.across)), threads.x), w.i64(w.lanes(found[k].value)));
-  };
-  w.when(w.binary(BinaryKind::eq, threads.y, w.i64(0)), [&] {
-    for (size_t k = 0; k < found.size(); ++k) put(w, slots[k], at(k, rank), found[k]);
+  for (const Found& f : found) slots.push_back(slotsFor(w, f, Dim(int64_t{blocks} * left.width), true));
+  const ExprId t = w.let("t", threads.index(w));
+  // A thread for a column: what it stores goes to every block.
+  w.when(w.binary(BinaryKind::lt, t, w.i64(left.width)), [&] {
+    for (size_t k = 0; k < found.size(); ++k)
+      put(w, slots[k], w.add(w.mul(rank, w.i64(left.width)), t),
+          takeRows(w, left.slots[k], t, left.rows, left.width, found[k], 1));
   });
   w.barrier(true);
-  for (size_t k = 0; k < found.size(); ++k) {
-    const Found like = found[k];
-    for (int block = 0; block < blocks; ++block) {
-      const Found other = get(w, slots[k], at(k, w.i64(block)), like, w.lanes(like.value));
-      found[k] = block == 0 ? other : better(w, found[k], other);
-    }
-  }
-  return found;
+  const auto first = [&](ExprId x) { return w.binary(BinaryKind::eq, x, w.i64(0)); };
+  w.when(w.both(first(rank), first(threads.y)), [&] {
+    const ExprId column = w.let("column", w.mul(threads.x, w.i64(lanes)));
+    std::vector<Found> joined;
+    for (size_t k = 0; k < found.size(); ++k)
+      joined.push_back(takeRows(w, slots[k], column, blocks, left.width, found[k], lanes));
+    body(joined);
+  });
+}
+
+void joinSideBySide(Writer& w, const DownThreads& threads, int columns, const std::vector<Found>& found,
+                    const std::function<void(ExprId column, const std::vector<Found>&)>& body) {
+  const Left left = leave(w, threads, found);
+  const ExprId t = w.let("t", threads.index(w));
+  w.when(w.binary(BinaryKind::lt, t, w.i64(columns)), [&] {
+    std::vector<Found> joined;
+    for (size_t k = 0; k < found.size(); ++k)
+      joined.push_back(takeRows(w, left.slots[k], t, left.rows * left.width / columns, columns, found[k], 1));
+    body(t, joined);
+  });
 }
 
 void storePiece(Writer& w, const PartialBuffers& to, ExprId at, const Found& found, ExprId mask) {

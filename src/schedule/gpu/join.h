@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "schedule/fold_state.h"
 
 namespace tokamak::schedule::gpu {
@@ -37,16 +39,24 @@ std::vector<Found> joinThreads(Writer& w, const RowThreads& row, std::vector<Fou
 struct DownThreads {
   ExprId x, y;
   int across = 32, down = 8;
+
+  ExprId index(Writer& w) const;  // of a thread in its block
 };
 
 /// Joins, lane by lane, what the threads of each column found; every one of them gets the result. `down` is a power of
-/// two.
+/// two. They meet at a barrier for every eight rows that become one.
 std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<Found> found);
 
-/// Joins the same of the `blocks` blocks of a cluster, each of which folded rows of its own; `rank` is this block's.
-/// Every thread gets the result, the blocks meet at one barrier.
-std::vector<Found> joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank,
-                               std::vector<Found> found);
+/// Joins what the threads of each column found in the `blocks` blocks of a cluster, each of which folded rows of its
+/// own; `rank` is this block's. Calls `body` in the first block's first row of threads. The blocks meet at one barrier.
+/// There are no fewer threads down than lanes.
+void joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank, const std::vector<Found>& found,
+                 const std::function<void(const std::vector<Found>&)>& body);
+
+/// Joins what threads found that stand before several rows of `columns` columns side by side. Calls `body` in a thread
+/// for each column, with what was found there in all of them.
+void joinSideBySide(Writer& w, const DownThreads& threads, int columns, const std::vector<Found>& found,
+                    const std::function<void(ExprId column, const std::vector<Found>&)>& body);
 
 /// Where stage one of a fold in two stages leaves what it found in pieces of a row.
 struct PartialBuffers {

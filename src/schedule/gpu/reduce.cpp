@@ -17,7 +17,7 @@ std::string FoldAxes::Plan::str() const {
   out = fmt::format("{}, {} threads", forms[static_cast<int>(form)], threads);
   if (rows > 1) out += fmt::format(" x {}", rows);
   if (cluster > 1) out += fmt::format(" of {} blocks", cluster);
-  if (together > 1) out += fmt::format(", {} rows as one", together);
+  if (together > 1) out += fmt::format(", {} rows as one{}", together, whole ? ", whole" : "");
   if (batch > 1) out += fmt::format(" x {} rows each", batch);
   out += fmt::format(", {} x {} lanes{}", vectors, lanes, straddles ? " across rows" : "");
   if (keep) out += ", values kept";
@@ -32,8 +32,9 @@ Decision FoldAxes::accepts(const Graph& graph, const Region& region) const {
 
 std::vector<ValueId> readAgain(const Lowering& l, const Phases& phases) {
   std::vector<int> sweeps(l.graph.size(), 0);
+  std::vector<bool> kept(l.graph.size(), false);  // by an earlier sweep
   for (const Sweep& sweep : phases.sweeps) {
-    std::vector<bool> seen(l.graph.size(), false);
+    std::vector<bool> seen = kept;
     std::vector<ValueId> work = sweep.stores;
     for (ValueId v : sweep.folds) work.push_back(l.graph.node(v).operands[0]);
     for (ValueId v : sweep.across) work.push_back(l.graph.node(v).operands[0]);
@@ -47,6 +48,7 @@ std::vector<ValueId> readAgain(const Lowering& l, const Phases& phases) {
       else
         work.insert(work.end(), l.graph.node(v).operands.begin(), l.graph.node(v).operands.end());
     }
+    for (ValueId v : sweep.keeps) kept[v.index] = true;
   }
   std::vector<ValueId> out;
   for (ValueId v : l.region.inputs)
@@ -114,7 +116,7 @@ Scheduled lowerTwoStages(const Graph& graph, const Region& region, const FoldAxe
   const bool columns = plan.form == FoldAxes::Form::columns;
   const Phases phases = planPhases(graph, region, {.pairs = true, .early = columns});
   const Pieces pieces{Dim::ceilDiv(Dim::ceilDiv(domain.foldedCount, plan.together), plan.piece), plan.piece};
-  const Pieces found{pieces.count * Dim(plan.together), plan.piece};
+  const Pieces found{pieces.count * Dim(plan.whole ? 1 : plan.together), plan.piece};
   Dim kept = 1;
   for (size_t g : domain.keptGroups) kept = kept * domain.groups[g].extent;
   const auto slots = addSlots(graph, *memory, phases.sweeps[0], kept * found.count);

@@ -39,6 +39,7 @@ struct FoldAxes {
     bool keep = false;        // dear values are kept between sweeps
     int resident = 0;         // blocks of a multiprocessor; 0: as it comes
     int together = 1;         // rows that columns see as one, so that vectors lie at the borders of memory
+    bool whole = false;       // such rows go whole, and what was found in them is joined before it is stored
     int64_t piece = 0;        // elements of a fold in one of its pieces, if it goes in two launches
     bool apart = false;       // every sweep goes by itself
     int blocks = 0;           // that go from row to row and carry folds across; 0: a block takes its rows once

@@ -25,8 +25,8 @@ constexpr int kStrip = 4;                 // threads beside each other that read
 constexpr int kNarrowest = 8;             // threads of a strip in a large block, which read 128 bytes of a row
 constexpr int kStripThreads = 512;        // of such a block
 constexpr double kStripBlocks = 1.9;      // of a multiprocessor
-constexpr int kCluster = 4;               // blocks that share out the rows of a strip
 constexpr double kClusterThreads = 1024;  // of a multiprocessor, where clusters share out rows
+constexpr int kWholeThreads = 576;        // of a block that takes rows side by side whole
 constexpr int kAlone = 128;               // threads of a block in which each is alone with its columns
 constexpr double kAcrossThreads = 256, kAcrossVectors = 1024;  // of rows that carry folds: a row's; a multiprocessor's
 constexpr double kStreamed = 1024;   // vectors of a row that is better read in rounds than held
@@ -41,10 +41,12 @@ int powerUp(double n, int most) {
   return static_cast<int>(std::min<uint64_t>(most, std::bit_ceil(static_cast<uint64_t>(std::max(1.0, std::ceil(n))))));
 }
 
-/// 32-bit registers that one vector's held inputs and kept values take, and how many operands all rows share.
+/// 32-bit registers that are taken by one vector's held inputs and what is kept instead of them, those that dear values
+/// take beside them if they are kept, and how many operands all rows share.
 struct Registers {
   double held = 0, kept = 0;
   int weights = 0;
+  bool dear = false;  // there are dear values
 };
 
 /// Whether an input has more than one element a row. What is broadcast from it along the folded axes has one.
@@ -69,12 +71,25 @@ bool variesInRow(const Lowering& l, ValueId input) {
 
 Registers registersOf(const Lowering& l, int lanes) {
   Registers out;
-  const Phases phases = planPhases(l.graph, l.region, {.keep = true});
   const auto width = [&](DType t) { return lanes * static_cast<double>(byteWidth(t)) / 4; };
-  for (ValueId v : readAgain(l, phases))
-    if (variesInRow(l, v)) out.held += width(l.graph.type(v).dtype);
-  for (const Sweep& sweep : phases.sweeps)
-    for (ValueId v : sweep.keeps) out.kept += width(computeType(l.graph.type(v).dtype));
+  const auto taken = [&](const Phases& phases) {
+    double all = 0;
+    for (ValueId v : readAgain(l, phases))
+      if (variesInRow(l, v)) all += width(l.graph.type(v).dtype);
+    for (const Sweep& sweep : phases.sweeps)
+      for (ValueId v : sweep.keeps) all += width(computeType(l.graph.type(v).dtype));
+    return all;
+  };
+  const auto keeps = [](const Phases& phases) {
+    size_t all = 0;
+    for (const Sweep& sweep : phases.sweeps) all += sweep.keeps.size();
+    return all;
+  };
+  const Phases plain = planPhases(l.graph, l.region, {.instead = true}),
+               keeping = planPhases(l.graph, l.region, {.keep = true, .instead = true});
+  out.held = taken(plain);
+  out.kept = taken(keeping) - out.held;
+  out.dear = keeps(keeping) > keeps(plain);
   for (ValueId v : l.region.inputs) out.weights += l.graph.type(v).shape.size() < l.region.domain.size();
   return out;
 }
@@ -152,7 +167,7 @@ class Planner {
     plan.vectors = std::max(1, static_cast<int>(std::ceil(vectors / plan.threads)));
     double used = base + each.held * plan.vectors;
     const double keeping = used + each.kept * plan.vectors;
-    if (each.kept > 0 && keeping <= kUsual && keeping * plan.threads * 2 <= gpu_.registers)
+    if (each.dear && keeping <= std::max<double>(kUsual, used) && keeping * plan.threads * 2 <= gpu_.registers)
       plan.keep = true, used = keeping;
     // Operands that all rows share are read once more by every row: a second sweep through the first cache is no
     // dearer.
@@ -215,7 +230,7 @@ class Planner {
     const double vectors = std::ceil(folded_ / plan.lanes) + plan.straddles;
     const Registers registers = registersOf(l_, plan.lanes);
     double each = registers.held + registers.kept;  // of a vector
-    plan.keep = registers.kept > 0;
+    plan.keep = registers.dear;
     for (ValueId v : l_.region.across) {
       const auto kind = std::get<Reduce>(l_.graph.node(v).op).kind;
       each += plan.lanes * static_cast<double>(byteWidth(accumulatorType(kind, l_.graph.type(v).dtype))) / 4;
@@ -263,28 +278,34 @@ class Planner {
       plan.rows = rows;
       plan.vectors = scaled(plan.lanes, 1, 32);
       blocks_ = blocks;
+      // If all blocks are there at once, threads may have registers for all they have in flight.
+      if (blocks <= 2 * gpu_.multiprocessors && gpu_.spareRegisters == 0) plan.resident = 2;
       return true;
     }
     return false;
   }
 
   /// Whether the blocks of clusters can share out the rows of such strips, which spares the second launch too. There
-  /// are to be about as many threads as keep memory busy, and something for each to do.
+  /// are to be about as many threads as keep memory busy, and something for each to do. Strips of 256 bytes are better
+  /// than those of 128, and two blocks of a multiprocessor better than one.
   bool clusters(FoldAxes::Plan& plan) {
     if (plan.form != FoldAxes::Form::columns || plan.lanes != most_ || gpu_.arch < 90) return false;
     const double columns = likely(domain_.groups.back().extent, hints_);
-    for (int threads = powerUp(columns / plan.lanes, kWarp); threads >= kNarrowest; threads /= 2) {
-      const double strips = kept_ / columns * std::ceil(columns / (threads * plan.lanes));
-      const double busy = strips * kCluster * kStripThreads / (kClusterThreads * gpu_.multiprocessors);
-      const int rows = kStripThreads / threads;
-      if (busy < 0.85 || busy > 1.05 || folded_ < 8.0 * rows * kCluster) continue;
-      plan.cluster = kCluster;
-      plan.threads = threads;
-      plan.rows = rows;
-      plan.vectors = scaled(plan.lanes, 1, 32);
-      blocks_ = strips * kCluster;
-      return true;
-    }
+    for (const int block : {kStripThreads, 2 * kStripThreads})
+      for (const int threads : {2 * kNarrowest, kNarrowest})
+        for (int cluster = 2; cluster <= kernel::kMaxCluster; cluster *= 2) {
+          const double across = std::ceil(columns / (threads * plan.lanes)), strips = kept_ / columns * across;
+          const double busy = strips * cluster * block / (kClusterThreads * gpu_.multiprocessors);
+          const double used = columns / (across * threads * plan.lanes);  // of the threads side by side
+          const int rows = block / threads;
+          if (busy < 0.85 || busy > 1.05 || used < 0.85 || folded_ < 8.0 * rows * cluster) continue;
+          plan.cluster = cluster;
+          plan.threads = threads;
+          plan.rows = rows;
+          plan.vectors = scaled(plan.lanes * kStripThreads / block, 1, 32);
+          blocks_ = strips * cluster;
+          return true;
+        }
     return false;
   }
 
@@ -295,8 +316,9 @@ class Planner {
       plan.lanes = most_;
       plan.vectors = scaled(4, 1, 32);
       blocks_ = std::ceil(kept_ * plan.together / (plan.threads * plan.lanes));
+      takeWhole(plan);
     }
-    const double pieces = piecesOf();
+    const double pieces = plan.whole ? wholePieces(plan) : piecesOf();
     FoldAxes::Plan second;
     second.vectors = 4;
     if (plan.form == FoldAxes::Form::columns) {
@@ -307,7 +329,7 @@ class Planner {
       const bool wide = kept_ >= 64.0 * gpu_.multiprocessors;
       second.lanes = wide ? static_cast<int>(powerIn(domain_.groups.back().extent, 4)) : 1;
       second.threads = powerUp(columns / second.lanes, 32);
-      second.rows = powerUp(pieces * plan.together / 4, (wide ? 256 : 512) / second.threads);
+      second.rows = powerUp(pieces * (plan.whole ? 1 : plan.together) / 4, (wide ? 256 : 512) / second.threads);
     } else {
       plan.form = FoldAxes::Form::sweeps;
       plan.keep = false;
@@ -342,6 +364,22 @@ class Planner {
     return plain && phases.sweeps.size() == 1 && rows && *rows % (most_ / plan.lanes) == 0 &&
            phases.sweeps[0].pairs.empty() && plan.lanes * 2 < most_ && domain_.groups.back().extent.constant() &&
            domain_.keptGroups.size() == 1 && domain_.foldedGroups.size() == 1 && plan.threads == kWarp;
+  }
+
+  /// Makes blocks take narrow rows side by side whole, if there is enough for all of them: no strip is narrower than
+  /// the others, and what goes to the second launch is columns.
+  void takeWhole(FoldAxes::Plan& plan) const {
+    FoldAxes::Plan whole = plan;
+    whole.whole = true;
+    whole.threads = static_cast<int>(kept_ * plan.together / plan.lanes);
+    if (whole.threads > kWholeThreads) return;
+    whole.rows = static_cast<int>(std::bit_floor(static_cast<unsigned>(kWholeThreads / whole.threads)));
+    whole.vectors = scaled(8, 1, 32);
+    const bool aThreadEach = kept_ <= static_cast<double>(whole.threads) * whole.rows;
+    if (aThreadEach && folded_ / plan.together >= whole.rows * whole.vectors * wholePieces(whole)) plan = whole;
+  }
+  double wholePieces(const FoldAxes::Plan& plan) const {
+    return gpu_.multiprocessors * std::max(1.0, std::floor(2.0 * kWholeThreads / (plan.threads * plan.rows)));
   }
 
   /// How many rows a thread takes at once where nothing but folds is wanted: so many that it has enough in flight, and

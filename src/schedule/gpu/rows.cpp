@@ -277,8 +277,8 @@ void Rows::finish(const Sweep& sweep, SweepFolds& folds, const std::vector<Found
 }
 
 void lowerRows(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan) {
-  const Phases phases =
-      planPhases(l.graph, l.region, {.keep = plan.keep, .pairs = plan.form == FoldAxes::Form::sweeps});
+  const bool sweeps = plan.form == FoldAxes::Form::sweeps;
+  const Phases phases = planPhases(l.graph, l.region, {.keep = plan.keep, .pairs = sweeps, .instead = !sweeps});
   if (plan.resident) l.w.setResidentBlocks(plan.resident);
   if (plan.cluster > 1) l.w.setClusterBlocks(plan.cluster);
   overGrid(l, Dim::ceilDiv(rowsOf(domain), int64_t{plan.rows} * plan.batch) * Dim(plan.cluster),

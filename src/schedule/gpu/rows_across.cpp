@@ -85,7 +85,7 @@ void Rows::runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& part
 
 void lowerRowsAcross(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan& plan,
                      const std::vector<PartialBuffers>& partial) {
-  const Phases phases = planPhases(l.graph, l.region, {.keep = plan.keep});
+  const Phases phases = planPhases(l.graph, l.region, {.keep = plan.keep, .instead = true});
   if (plan.resident) l.w.setResidentBlocks(plan.resident);
   const Dim slack = rowSlack(domain, plan) + domain.foldedCount * Dim(int64_t{2} * plan.blocks * plan.rows);
   overGrid(l, plan.blocks, plan.threads * plan.rows, slack,
