@@ -42,16 +42,55 @@ std::string normBackward(std::string_view dtype, std::string_view m, std::string
 size_t lines(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
 
 TEST(GpuBothWays, GradientsOfANormInOnePass) {
-  EXPECT_EQ(
-      plansOf(normBackward("bf16", "300", "256")),
-      "reduce: registers, 16 threads x 8, 2 x 8 lanes, 4 blocks, 528 in all, then columns, 8 threads x 64, 4 x 4 "
-      "lanes\n");
+  EXPECT_EQ(plansOf(normBackward("bf16", "300", "256")),
+            "reduce: registers, 16 threads x 8, 2 x 8 lanes, 4 blocks, 528 in all, then columns, 8 threads x 64, 4 x 4 "
+            "lanes\n");
   for (const char* n : {"64", "200", "1000", "4096"}) {
     EXPECT_EQ(lines(plansOf(normBackward("bf16", "17", n))), 1u);
     EXPECT_EQ(lines(plansOf(normBackward("f32", "M", n), {{"M", 33}})), 1u);
   }
   EXPECT_EQ(lines(plansOf(normBackward("f32", "64", "64"))), 1u);
   EXPECT_EQ(lines(plansOf(normBackward("f32", "M", "96"), {{"M", 0}})), 1u);
+}
+
+/// The same of a GELU behind it, whose sum of two inputs is normalised.
+std::string activatedBackward(std::string_view m, std::string_view n) {
+  return fmt::format(
+      R"(graph @g(%x: bf16[{0}, {1}], %r: bf16[{0}, {1}], %dy: bf16[{0}, {1}], %w: bf16[{1}], %mean: f32[{0}]) {{
+    %0 = add %x, %r : bf16[{0}, {1}]
+    %1 = cast %0 {{synthetic = true}} : f32[{0}, {1}]
+    %2 = broadcast %mean {{axes = [0]}} : f32[{0}, {1}]
+    %xhat = sub %1, %2 : f32[{0}, {1}]
+    %3 = cast %w : f32[{1}]
+    %4 = broadcast %3 {{axes = [1]}} : f32[{0}, {1}]
+    %5 = mul %xhat, %4 : f32[{0}, {1}]
+    %6 = erf %5 : f32[{0}, {1}]
+    %7 = cast %dy : f32[{0}, {1}]
+    %8 = mul %7, %6 : f32[{0}, {1}]
+    %g = mul %8, %4 : f32[{0}, {1}]
+    %9 = mul %g, %xhat : f32[{0}, {1}]
+    %c = reduce %9 {{kind = mean, axes = [1]}} : f32[{0}]
+    %10 = broadcast %c {{axes = [0]}} : f32[{0}, {1}]
+    %11 = mul %xhat, %10 : f32[{0}, {1}]
+    %12 = sub %g, %11 : f32[{0}, {1}]
+    %dx = cast %12 : bf16[{0}, {1}]
+    %13 = mul %8, %xhat : f32[{0}, {1}]
+    %dw = reduce %13 {{kind = sum, axes = [0]}} : f32[{1}]
+    %db = reduce %8 {{kind = sum, axes = [0]}} : f32[{1}]
+    return %dx, %dw, %db
+  }})",
+      m, n);
+}
+
+TEST(GpuBothWays, TheNextRowIsLoadedOnceThisOneIsNotWantedAnyMore) {
+  EXPECT_EQ(plansOf(activatedBackward("600", "4096")),
+            "reduce: registers, 256 threads, 2 x 8 lanes, values kept, next row loaded, 2 blocks, 264 in all, then "
+            "columns, 8 threads x 64, 4 x 4 lanes\n");
+  for (const char* n : {"64", "256", "2048"})
+    EXPECT_NE(plansOf(activatedBackward("M", n), {{"M", 37}}).find("next row loaded"), std::string::npos) << n;
+  for (const int64_t rows : {0, 1, 2, 1700})
+    EXPECT_NE(plansOf(activatedBackward("M", "128"), {{"M", rows}}).find("next row loaded"), std::string::npos) << rows;
+  EXPECT_EQ(plansOf(activatedBackward("100", "257")).find("next row loaded"), std::string::npos);
 }
 
 TEST(GpuBothWays, OddRowsOfAThreadBeginAlike) {

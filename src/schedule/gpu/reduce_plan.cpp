@@ -5,6 +5,7 @@
 #include "fusion/cost.h"
 #include "kernel/check_expr.h"
 #include "schedule/gpu/reduce.h"
+#include "schedule/gpu/rows.h"
 #include "schedule/gpu/stages.h"
 
 /// How the GPU's folds are shared out. The numbers come from kernels measured on an H200: registers and what is in
@@ -243,6 +244,7 @@ class Planner {
     const int fitting = static_cast<int>(gpu_.registers / (used * plan.rows * plan.threads));
     plan.resident = std::clamp(roundUp(wanted / plan.rows, 1), 1, std::max(1, std::min(fitting, gpu_.maxBlocks)));
     plan.blocks = gpu_.multiprocessors * plan.resident;
+    plan.ahead = loadsAhead(plan, used);
     // Every row of a thread begins alike, so that a lane stays with its column.
     if (plan.straddles) plan.blocks = std::max(1, plan.blocks / plan.lanes) * plan.lanes;
     FoldAxes::Plan second;
@@ -347,6 +349,17 @@ class Planner {
   }
 
  private:
+  /// Whether threads that go from row to row have registers for the next row's vectors beside `used`.
+  bool loadsAhead(const FoldAxes::Plan& plan, double used) const {
+    if (plan.straddles || !inOnePiece() || folded_ != static_cast<double>(plan.threads) * plan.lanes * plan.vectors)
+      return false;
+    double more = 0;
+    for (ValueId v : loadedAhead(l_, planPhases(l_.graph, l_.region, {.keep = plan.keep, .instead = true})))
+      more += plan.vectors * plan.lanes * static_cast<double>(byteWidth(l_.graph.type(v).dtype)) / 4;
+    return more > 0 && gpu_.spareRegisters == 0 &&
+           (used + more) * plan.threads * plan.rows * plan.resident <= gpu_.registers;
+  }
+
   /// Whether a row lies in one piece.
   bool inOnePiece() const {
     return domain_.vectorFolded && domain_.foldedGroups.size() == 1 &&

@@ -39,7 +39,7 @@ void Rows::run(ExprId b, ExprId t) {
   sweepAll();
 }
 
-void Rows::sweepAll() {
+void Rows::sweepAll(const std::function<void()>& afterFirst) {
   holdLoads();
   for (size_t s = 0; s < phases_.sweeps.size(); ++s) {
     const Sweep& sweep = phases_.sweeps[s];
@@ -51,6 +51,7 @@ void Rows::sweepAll() {
     else
       overLoops(sweep, folds);
     finish(sweep, folds, join(folds));
+    if (s == 0 && afterFirst) afterFirst();
   }
   l_.e.cache = kernel::Cache::normal;
   storeOnce();

@@ -43,10 +43,12 @@ class Rows {
   void placeRow(ExprId first);
   void holdLoads();
   void fetchNext();
+  void beginAhead(ExprId first);
+  void loadAhead(ExprId first);
   Chunk chunk(ExprId from, bool low, bool high);
   At keptPlace();
 
-  void sweepAll();
+  void sweepAll(const std::function<void()>& afterFirst = {});
   SweepFolds begin(const Sweep& sweep, bool staged = false);
   void overHeld(const Sweep& sweep, SweepFolds& folds);
   /// Elements [begin, begin + size) of the row, counted from its start or the border before it, or all of them: whole
@@ -74,9 +76,14 @@ class Rows {
   ExprId thread_, lane_, rank_, slot_, row_, rowHere_, own_, start_, border_, shift_;
   std::vector<Chunk> chunks_;
   kernel::VarId turn_;
-  std::vector<std::vector<kernel::VarId>> carried_;  // a fold across each, a vector each
+  std::vector<std::pair<ValueId, std::vector<kernel::VarId>>> ahead_;  // inputs, and the next row's vectors of them
+  std::vector<std::vector<kernel::VarId>> carried_;                    // a fold across each, a vector each
   std::unordered_map<uint32_t, std::vector<std::pair<std::vector<Index>, ExprId>>> kept_;
 };
+
+/// Halves that only the first sweep of a row reads, where it is at: registers that are free from then on may take those
+/// of the next row.
+std::vector<ValueId> loadedAhead(const Lowering& l, const Phases& phases);
 
 Dim rowsOf(const FoldDomain& domain);
 /// How far index arithmetic goes beyond the buffers.

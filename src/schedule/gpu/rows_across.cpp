@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "schedule/gpu/rows.h"
 #include "schedule/identity.h"
 
@@ -31,6 +33,57 @@ void Rows::fetchNext() {
   }
 }
 
+std::vector<ValueId> loadedAhead(const Lowering& l, const Phases& phases) {
+  std::vector<ValueId> out;
+  if (phases.sweeps.size() < 2 || phases.sweeps[0].folds.empty()) return out;
+  const auto again = readAgain(l, phases);
+  for (ValueId v : l.region.inputs) {
+    const auto readsElsewhere = [&](ValueId n) {
+      const Node& node = l.graph.node(n);
+      return std::find(node.operands.begin(), node.operands.end(), v) != node.operands.end() &&
+             !isElementwise(node.op) && !std::holds_alternative<Reduce>(node.op);
+    };
+    if (l.graph.type(v).shape == l.region.domain && isHalf(l.graph.type(v).dtype) && l.hasBuffer(v) &&
+        std::find(again.begin(), again.end(), v) == again.end() &&
+        std::none_of(l.region.nodes.begin(), l.region.nodes.end(), readsElsewhere))
+      out.push_back(v);
+  }
+  return out;
+}
+
+/// Declares variables for those inputs, of which the first row is loaded.
+void Rows::beginAhead(ExprId first) {
+  if (!plan_.ahead) return;
+  for (ValueId v : loadedAhead(l_, phases_)) {
+    auto& vectors = ahead_.emplace_back(v, std::vector<kernel::VarId>{}).second;
+    const DType type = l_.graph.type(v).dtype;
+    for (int k = 0; k < plan_.vectors; ++k)
+      vectors.push_back(w_.declare("ahead", w_.imm(Scalar::of(0.0), type, plan_.lanes)));
+  }
+  loadAhead(first);
+  for (const auto& [input, vectors] : ahead_)
+    l_.e.bind(input, [this, &vectors, type = computeType(l_.graph.type(input).dtype)](const At& at) {
+      for (const Chunk& c : chunks_)
+        if (c.at.index == at.index) return w_.convert(w_.get(vectors[c.held]), type);
+      TK_CHECK(false, "an input is wanted at another place");
+      return ExprId{};
+    });
+}
+
+/// Loads the vectors of the row that this thread takes of those from `first` on, if there are any.
+void Rows::loadAhead(ExprId first) {
+  if (ahead_.empty()) return;
+  w_.when(w_.binary(BinaryKind::lt, first, w_.dim(rows_)), [&] {
+    ExprId row = w_.add(first, slot_);
+    if (!wholeBlocks_) row = w_.binary(BinaryKind::min, row, w_.sub(w_.dim(rows_), w_.i64(1)));
+    const ExprId at = w_.let("ahead", w_.add(w_.mul(row, w_.dim(domain_.foldedCount)), own_));
+    for (const auto& [input, vectors] : ahead_)
+      for (size_t k = 0; k < vectors.size(); ++k)
+        w_.assign(vectors[k],
+                  w_.load(l_.bufferOf(input), w_.add(at, w_.i64(static_cast<int64_t>(k) * stride())), plan_.lanes));
+  });
+}
+
 void Rows::runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& partial) {
   const Sweep& last = phases_.sweeps.back();
   placeThread(t);
@@ -44,21 +97,23 @@ void Rows::runAcross(ExprId b, ExprId t, const std::vector<PartialBuffers>& part
   size_t barriers = 0;
   for (const Sweep& sweep : phases_.sweeps) barriers += !sweep.folds.empty();
   if (barriers == 1 && plan_.threads > kWarp) turn_ = w_.declare("turn", w_.i64(0));
-  l_.e.loop("r", w_.mul(b, w_.i64(plan_.rows)), w_.dim(rows_), int64_t{plan_.blocks} * plan_.rows, Binding::serial,
-            [&](ExprId first) {
-              chunks_.clear();
-              kept_.clear();
-              placeRow(first);
-              if (rowsFirst_) fetchNext();
-              sweepAll();
-              if (turn_) w_.assign(turn_, w_.sub(w_.i64(1), w_.get(turn_)));
-            });
+  const ExprId begin = w_.let("begin", w_.mul(b, w_.i64(plan_.rows)));
+  const int64_t step = int64_t{plan_.blocks} * plan_.rows;
+  beginAhead(begin);
+  l_.e.loop("r", begin, w_.dim(rows_), step, Binding::serial, [&](ExprId first) {
+    chunks_.clear();
+    kept_.clear();
+    placeRow(first);
+    if (rowsFirst_) fetchNext();
+    sweepAll([&] { loadAhead(w_.let("next", w_.add(first, w_.i64(step)))); });
+    if (turn_) w_.assign(turn_, w_.sub(w_.i64(1), w_.get(turn_)));
+  });
   // Laid out as [outer, piece, column], as stage two of a fold of columns reads it.
   const Dim columns = domain_.groups.back().extent;
   const int64_t pieces = int64_t{plan_.blocks} * plan_.rows, n = *domain_.foldedCount.constant();
-  const ExprId piece = w_.let("piece", w_.add(w_.mul(b, w_.i64(plan_.rows)), slot_));
+  const ExprId piece = w_.let("piece", w_.add(begin, slot_));
   // All rows of this thread begin as its first does.
-  if (plan_.straddles) placeRow(w_.mul(b, w_.i64(plan_.rows)));
+  if (plan_.straddles) placeRow(begin);
   for (int64_t v = 0; v < plan_.vectors; ++v) {
     ExprId from = w_.let("from", w_.add(own_, w_.i64(v * stride())));
     ExprId mask;
