@@ -151,8 +151,8 @@ TEST(GpuColumns, ClustersTakeWideStripsWhereThereAreAndLargeBlocksWhereNot) {
 TEST(GpuColumns, NarrowOddRowsGoWhole) {
   EXPECT_EQ(
       plansOf(fold("sum", "bf16", "bf16", "33792", "257")),
-      "reduce: columns, 257 threads x 2, 8 rows as one, whole, 8 x 8 lanes, pieces of 16, then columns, 32 threads "
-      "x 16, 4 x 1 lanes\n");
+      "reduce: columns, 257 threads x 2, 8 rows as one, whole, 8 x 8 lanes, pieces of 16, then columns, 16 threads "
+      "x 32, 4 x 1 lanes\n");
   plansOf(fold("max", "f32", "f32", "67584", "33"));
   plansOf(fold("mean", "f16", "f16", "33800", "66"));
   plansOf(fold("sum", "i32", "i64", "67588", "35"));

@@ -330,8 +330,11 @@ class Planner {
       const double columns = likely(domain_.groups.back().extent, hints_);
       const bool wide = kept_ >= 64.0 * gpu_.multiprocessors;
       second.lanes = wide ? static_cast<int>(powerIn(domain_.groups.back().extent, 4)) : 1;
+      const double found = pieces * (plan.whole ? 1 : plan.together);
+      const auto down = [&] { return powerUp(found / 4, (wide ? 256 : 512) / second.threads); };
       second.threads = powerUp(columns / second.lanes, 32);
-      second.rows = powerUp(pieces * (plan.whole ? 1 : plan.together) / 4, (wide ? 256 : 512) / second.threads);
+      while (!wide && second.threads > kNarrowest && found > 1.25 * kFewRows * down()) second.threads /= 2;
+      second.rows = down();
     } else {
       plan.form = FoldAxes::Form::sweeps;
       plan.keep = false;
