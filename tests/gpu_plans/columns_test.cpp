@@ -62,6 +62,21 @@ TEST(GpuColumns, RowsInFlightAreAddedBeforeTheRunningSumIsTouched) {
     EXPECT_EQ((*sums)[0].getDouble(column), 128 * 0x1p24 + 3584 * 0.5) << column;
 }
 
+TEST(GpuColumns, JoiningSumsOfF32RoundsOnce) {
+  const auto graph = parseGraph(fold("sum", "f32", "f32", "4096", "8"));
+  ASSERT_TRUE(graph) << graph.error().str();
+  // One thread of 128 finds 2^24, the others a half each, which is less than its last digit.
+  Array x(DType::f32, {4096, 8});
+  for (int64_t row = 0; row < 4096; ++row)
+    for (int64_t column = 0; column < 8; ++column)
+      x.setDouble(row * 8 + column, row == 0 ? 0x1p24 : row < 128 ? 0.5 : 0.0);
+  CompileOptions options;
+  options.gpu.emplace();
+  const auto sums = runSimtGraph(*graph, {x}, engine(), options);
+  ASSERT_TRUE(sums) << sums.error().str();
+  for (int64_t column = 0; column < 8; ++column) EXPECT_EQ((*sums)[0].getDouble(column), 0x1p24 + 64) << column;
+}
+
 TEST(GpuColumns, ManyRowsGoInPieces) {
   EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "9000", "40")),
             "reduce: columns, 8 threads x 32, 4 x 8 lanes, pieces of 896, then columns, 32 threads x 4, 4 x 1 lanes\n");

@@ -22,7 +22,8 @@ class Columns {
         phases_(phases),
         width_(domain.groups.back().extent * Dim(plan.together)),
         rows_(Dim::ceilDiv(domain.foldedCount, plan.together)),
-        index_(domain.groups.size()) {}
+        index_(domain.groups.size()),
+        exact_(hasNoHalves(l)) {}
 
   Dim blocks() const { return elementCount(outerExtents()); }
 
@@ -106,7 +107,7 @@ class Columns {
     out.push_back(Dim::ceilDiv(width_, int64_t{plan_.threads} * plan_.lanes));
     return out;
   }
-  DownThreads downThreads() const { return {x_, y_, plan_.threads, plan_.rows}; }
+  DownThreads downThreads() const { return {x_, y_, plan_.threads, plan_.rows, exact_}; }
 
   void place(ExprId b, ExprId t) {
     const bool alone = plan_.rows == 1;
@@ -233,6 +234,7 @@ class Columns {
   const Phases& phases_;
   Dim width_, rows_;  // of the domain as this launch sees it, `together` rows as one
   std::vector<Index> index_;
+  bool exact_;
   Index sub_;  // which of the rows that are one
   ExprId x_, y_, outer_, column_, columnHere_;
 };

@@ -111,12 +111,25 @@ struct Left {
   int rows = 1, width = 1;
 };
 
-/// `lanes` columns from `first` on of all rows from there to `rows` further down.
+/// `lanes` columns from `first` on of all rows from there to `rows` further down, neighbours first.
 Found takeRows(Writer& w, const Slots& slots, ExprId first, int rows, int width, const Found& like, int lanes) {
-  Found all = get(w, slots, first, like, lanes);
-  for (int row = 1; row < rows; ++row)
-    all = better(w, all, get(w, slots, w.add(first, w.i64(int64_t{row} * width)), like, lanes));
-  return all;
+  if (rows == 1) return get(w, slots, first, like, lanes);
+  const int half = rows / 2;
+  const Found upper = takeRows(w, slots, first, half, width, like, lanes);
+  const ExprId next = w.add(first, w.i64(int64_t{half} * width));
+  return better(w, upper, takeRows(w, slots, next, rows - half, width, like, lanes));
+}
+
+/// Sums of f32 as f64, so that joining them rounds nothing; and what they were found as.
+std::vector<Found> widened(Writer& w, std::vector<Found> found) {
+  for (Found& f : found)
+    if (combinerOf(f.kind) == BinaryKind::add && w.type(f.value).dtype == DType::f32)
+      f.value = w.let("wide", w.convert(f.value, DType::f64));
+  return found;
+}
+std::vector<Found> narrowed(Writer& w, std::vector<Found> found, const std::vector<Found>& like) {
+  for (size_t k = 0; k < found.size(); ++k) found[k].value = w.convert(found[k].value, w.type(like[k].value).dtype);
+  return found;
 }
 
 /// Every thread leaves what it found; after a barrier all may be read.
@@ -160,18 +173,20 @@ Left leaveFew(Writer& w, const DownThreads& threads, const std::vector<Found>& f
 
 ExprId DownThreads::index(Writer& w) const { return down == 1 ? x : w.add(w.mul(y, w.i64(across)), x); }
 
-std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<Found> found) {
-  if (threads.down == 1 || found.empty()) return found;
+std::vector<Found> joinDown(Writer& w, const DownThreads& threads, const std::vector<Found>& narrow) {
+  if (threads.down == 1 || narrow.empty()) return narrow;
+  std::vector<Found> found = threads.exact ? widened(w, narrow) : narrow;
   const int lanes = w.lanes(found[0].value);
   const Left left = leaveFew(w, threads, found, lanes == 1 ? kAtOnce : 1);
   const ExprId first = w.let("first", w.mul(threads.x, w.i64(lanes)));
   for (size_t k = 0; k < found.size(); ++k)
     found[k] = takeRows(w, left.slots[k], first, left.rows, left.width, found[k], lanes);
-  return found;
+  return narrowed(w, std::move(found), narrow);
 }
 
-void joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank, const std::vector<Found>& found,
+void joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank, const std::vector<Found>& narrow,
                  const std::function<void(const std::vector<Found>&)>& body) {
+  const std::vector<Found> found = threads.exact ? widened(w, narrow) : narrow;
   const Left left = leaveFew(w, threads, found, kAtOnce);
   const int lanes = w.lanes(found[0].value);
   std::vector<Slots> slots;
@@ -190,19 +205,20 @@ void joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank,
     std::vector<Found> joined;
     for (size_t k = 0; k < found.size(); ++k)
       joined.push_back(takeRows(w, slots[k], column, blocks, left.width, found[k], lanes));
-    body(joined);
+    body(narrowed(w, std::move(joined), narrow));
   });
 }
 
-void joinSideBySide(Writer& w, const DownThreads& threads, int columns, const std::vector<Found>& found,
+void joinSideBySide(Writer& w, const DownThreads& threads, int columns, const std::vector<Found>& narrow,
                     const std::function<void(ExprId column, const std::vector<Found>&)>& body) {
+  const std::vector<Found> found = threads.exact ? widened(w, narrow) : narrow;
   const Left left = leave(w, threads, found);
   const ExprId t = w.let("t", threads.index(w));
   w.when(w.binary(BinaryKind::lt, t, w.i64(columns)), [&] {
     std::vector<Found> joined;
     for (size_t k = 0; k < found.size(); ++k)
       joined.push_back(takeRows(w, left.slots[k], t, left.rows * left.width / columns, columns, found[k], 1));
-    body(t, joined);
+    body(t, narrowed(w, std::move(joined), narrow));
   });
 }
 
@@ -284,11 +300,13 @@ std::vector<Found> joinBlocks(Writer& w, const RowThreads& row, std::vector<Foun
 
 }  // namespace
 
-std::vector<Found> joinThreads(Writer& w, const RowThreads& row, std::vector<Found> found) {
-  if (found.empty()) return found;
+std::vector<Found> joinThreads(Writer& w, const RowThreads& row, const std::vector<Found>& narrow) {
+  if (narrow.empty()) return narrow;
+  std::vector<Found> found = row.exact ? widened(w, narrow) : narrow;
   for (Found& f : found) f = joinWarp(w, f, std::min(row.threads, kWarp));
   found = joinWarps(w, row, std::move(found));
-  return row.cluster > 1 ? joinBlocks(w, row, std::move(found)) : found;
+  if (row.cluster > 1) found = joinBlocks(w, row, std::move(found));
+  return narrowed(w, std::move(found), narrow);
 }
 
 }  // namespace tokamak::schedule::gpu

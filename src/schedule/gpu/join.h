@@ -29,23 +29,25 @@ struct RowThreads {
   int cluster = 1;
   ExprId rank;
   ExprId turn;  // 0 and 1 by turns where rows follow one another: what is left for one is still read during the next
+  bool exact = false;  // sums of f32 are joined in f64
 };
 
 /// Joins what the threads of each row found; every one of them gets the result. Rows of more than a warp meet at one
 /// barrier, for all of `found` together; those of a cluster at one more.
-std::vector<Found> joinThreads(Writer& w, const RowThreads& row, std::vector<Found> found);
+std::vector<Found> joinThreads(Writer& w, const RowThreads& row, const std::vector<Found>& found);
 
 /// How the threads of a block stand to columns: `across` of them side by side, `down` rows of such.
 struct DownThreads {
   ExprId x, y;
   int across = 32, down = 8;
+  bool exact = false;  // sums of f32 are joined in f64
 
   ExprId index(Writer& w) const;  // of a thread in its block
 };
 
 /// Joins, lane by lane, what the threads of each column found; every one of them gets the result. `down` is a power of
 /// two. They meet at a barrier for every eight rows that become one.
-std::vector<Found> joinDown(Writer& w, const DownThreads& threads, std::vector<Found> found);
+std::vector<Found> joinDown(Writer& w, const DownThreads& threads, const std::vector<Found>& found);
 
 /// Joins what the threads of each column found in the `blocks` blocks of a cluster, each of which folded rows of its
 /// own; `rank` is this block's. Calls `body` in the first block's first row of threads. The blocks meet at one barrier.

@@ -32,7 +32,7 @@ void Rows::runPieces(ExprId b, ExprId t, const Pieces& pieces, const std::vector
   std::vector<Found> found;
   for (PieceFold& fold : folds) found.push_back(fold.found());
   SweepFolds binder(l_, sweep, domain_.foldedCount);
-  finish(sweep, binder, joinThreads(w_, {t, plan_.threads, 1}, std::move(found)));
+  finish(sweep, binder, joinThreads(w_, {.thread = t, .threads = plan_.threads, .exact = hasNoHalves(l_)}, found));
   storeOnce();
 }
 

@@ -20,7 +20,7 @@ void Rows::runBatch(Lowering& l, const FoldDomain& domain, const FoldAxes::Plan&
   }
   for (SweepFolds& fold : folds)
     for (const Found& f : fold.found(false)) found.push_back(f);
-  found = joinThreads(w, {first.thread_, plan.threads, plan.rows}, std::move(found));
+  found = joinThreads(w, {first.thread_, plan.threads, plan.rows}, found);
   const size_t each = found.size() / rows.size();
   for (size_t k = 0; k < rows.size(); ++k) {
     const auto from = found.begin() + static_cast<std::ptrdiff_t>(k * each);

@@ -21,6 +21,11 @@ ReduceKind kindOf(const Graph& graph, ValueId fold) { return std::get<Reduce>(gr
 
 }  // namespace
 
+bool hasNoHalves(const Lowering& l) {
+  const auto half = [&](ValueId v) { return isHalf(l.graph.type(v).dtype); };
+  return std::ranges::none_of(l.region.inputs, half) && std::ranges::none_of(l.region.outputs, half);
+}
+
 std::vector<FoundType> stagedTypes(const Graph& graph, const Sweep& sweep) {
   std::vector<FoundType> out;
   for (ValueId v : sweep.folds) {

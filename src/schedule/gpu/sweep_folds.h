@@ -64,6 +64,9 @@ class SweepFolds {
   std::vector<Pair> pairs_;
 };
 
+/// Whether nothing that a region reads or stores is a half, so that sums are to be as exact as f32 can say.
+bool hasNoHalves(const Lowering& l);
+
 /// Types of what `found` gives for a sweep that is staged, in order.
 struct FoundType {
   ReduceKind kind;
