@@ -39,7 +39,7 @@ class Owners {
     const ExprId range = w_.dim(Dim::ceilDiv(shape_[op_.axis], plan_.owners));
     low_ = w_.let("low", w_.mul(owner, range));
     high_ = w_.let("high", w_.add(low_, range));
-    const int64_t round = plan_.threads * kEach;
+    const int64_t round = int64_t{plan_.threads} * kEach;
     l_.e.loop("c", w_.i64(0), w_.dim(Dim::ceilDiv(updates_[op_.axis], round)), 1, Binding::serial, [&](ExprId c) {
       const ExprId count = list(c, w_.let("k", w_.add(w_.mul(c, w_.i64(round)), w_.mul(t, w_.i64(kEach)))));
       l_.e.loop("m", w_.i64(0), count, 1, Binding::serial, [&](ExprId m) { apply(m); });
