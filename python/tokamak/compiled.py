@@ -19,6 +19,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from . import _ext
 from .conv_biases import split_biases
+from .conv_weights import widen_gradients
 from .decompositions import HALVES
 from .engine import engine
 from .host_numbers import take_in
@@ -103,6 +104,7 @@ def compile_graph(
     take_in(module)
     make_products(module)
     split_biases(module)
+    widen_gradients(module)
     split_products(module)
     pick_logs(module)
     if weights:
