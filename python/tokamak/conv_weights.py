@@ -1,8 +1,8 @@
 """Gradients of small convolutions behind a batch norm, on a GPU in halves: taken in f32.
 
-What a batch norm gives back has no mean and no correlation with its input, so that the sum over the image that a filter's
-gradient is nearly cancels, and the roundings of the halves that go into it show. Kernels of ours have that value in f32;
-where the convolution is small the call costs its launch, whatever the dtype.
+What a batch norm gives back has no mean and no correlation with its input, so that the sum over the image that a
+filter's gradient is nearly cancels, and the roundings of the halves that go into it show. Kernels of ours have that
+value in f32; where the convolution is small the call costs its launch, whatever the dtype.
 
     dx, dw = convolution_backward(dy, x, w)   =>   dx, dw = half(convolution_backward(float(dy), float(x), float(w)))
 """
