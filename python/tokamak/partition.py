@@ -14,8 +14,9 @@ networks of convolutions save.
 
 What one pass gives back to the pool, saved tensors or the gradients of the step before, has other sizes than what the
 other asks for: both passes ask it for `fitted` memory, so that it lies idle in neither. Gradients of convolutions are
-ATen's, and its memory is not the pool's. Where a backward pass goes to and fro between the two, both passes are
-`thrifty`: what the pool kept would lie idle while ATen asks the system for more.
+ATen's, and its memory is not the pool's. Where a backward pass goes to and fro between the two, it is `thrifty`: what
+the pool kept would lie idle while ATen asks the system for more. The forward pass is `lasting` then: while what it saved
+is there, other graphs of the same model are thrifty too.
 """
 
 from __future__ import annotations
@@ -47,9 +48,8 @@ def partition(
     again = {"ban_recompute_materialized_backward": False} if device_of(joint).type == "cpu" else {}
     with torch._functorch.config.patch(**again):
         forward, backward = min_cut_rematerialization_partition(joint, inputs, **kwargs)
-    growth = "thrifty" if alternates_with_convolutions(backward.graph) else "fitted"
-    for module in (forward, backward):
-        module.meta["growth"] = growth
+    thrifty = alternates_with_convolutions(backward.graph)
+    forward.meta["growth"], backward.meta["growth"] = ("lasting", "thrifty") if thrifty else ("fitted", "fitted")
     return forward, backward
 
 
