@@ -116,6 +116,7 @@ struct MemoryPool::Block {
 
   bool isWhole() const { return !before && !after; }
   static bool isListed(const Block* block) { return block && block->place.load(std::memory_order_relaxed) == listed; }
+  static bool isFree(const Block* block) { return block && block->place.load(std::memory_order_relaxed) != held; }
 };
 
 struct MemoryPool::State {
@@ -262,7 +263,7 @@ struct MemoryPool::State {
   Block* popJoinable(FreeList& list) {
     std::lock_guard lock(list.mutex);
     for (Block* block = list.newest; block; block = block->older) {
-      if (!Block::isListed(block->before) && !Block::isListed(block->after)) continue;
+      if (!Block::isFree(block->before) && !Block::isFree(block->after)) continue;
       unlink(list, block);
       return block;
     }

@@ -109,6 +109,17 @@ TEST(MemoryPool, FittedIsThriftyWhileLastingBlocksAreHeld) {
   EXPECT_EQ(pool.counters().cachedBytes, 16 << 20);  // it was cut from that
 }
 
+TEST(MemoryPool, BlocksAreJoinedWithNeighboursWhosePagesWereGivenBack) {
+  MemoryPool pool({.limitBytes = 1 << 30});
+  PoolBlock a = *pool.allocate(4 << 20, Growth::fitted), b = *pool.allocate(16 << 20, Growth::fitted);
+  PoolBlock c = *pool.allocate(4 << 20, Growth::fitted);
+  b.reset();
+  pool.trim();
+  a.reset();
+  PoolBlock both = *pool.allocate(20 << 20, Growth::fitted);
+  EXPECT_EQ(pool.counters().misses, 1);
+}
+
 TEST(MemoryPool, FittedBlocksAreCutFromKeptOnesAndJoinedAgain) {
   MemoryPool pool({.limitBytes = 1 << 30});
   std::byte* whole = nullptr;
