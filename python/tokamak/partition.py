@@ -31,7 +31,12 @@ from torch._guards import TracingContext
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .importer.tensors import device_of
+from .importer.views import VIEWS
 from .norm_outputs import spell_out_batch_norms, spell_out_norms
+
+aten = torch.ops.aten
+ATTENTION = aten._scaled_dot_product_flash_attention_for_cpu.default
+ATTENTION_BACKWARD = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 
 def partition(
@@ -45,6 +50,7 @@ def partition(
     spell_out_norms(joint)
     spell_out_batch_norms(joint)
     compute_sums_of_inputs_again(joint)
+    copy_attention_again(joint)
     again = {"ban_recompute_materialized_backward": False} if device_of(joint).type == "cpu" else {}
     with torch._functorch.config.patch(**again):
         forward, backward = min_cut_rematerialization_partition(joint, inputs, **kwargs)
@@ -95,6 +101,27 @@ def compute_sums_of_inputs_again(joint: torch.fx.GraphModule) -> None:
         value = node.meta["val"]
         if value.device.type == "cuda" and all(is_like_input(x, value) for x in node.args):
             node.meta["recompute"] = CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def copy_attention_again(joint: torch.fx.GraphModule) -> None:
+    """What attention gave is read by its own gradient, and in another order of axes by the next product's: saved once,
+    it is turned again. The partitioner's weights, which count what is fused with its readers twice, would save both."""
+    calls = joint.graph.find_nodes(op="call_function", target=ATTENTION)
+    saved = {read for n in joint.graph.find_nodes(op="call_function", target=ATTENTION_BACKWARD) for read in n.args[:6]}
+    for whole in [user for n in calls for user in n.users if user.args[1] == 0]:
+        views = views_of(whole)
+        if saved.isdisjoint(views):
+            continue
+        for copy in [user for view in views for user in view.users if user.target is aten.clone.default]:
+            copy.meta.setdefault("recompute", CheckpointPolicy.PREFER_RECOMPUTE)
+
+
+def views_of(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """A node and all views of it."""
+    found = [node]
+    for view in found:
+        found += [user for user in view.users if user.target in VIEWS]
+    return found
 
 
 def is_like_input(x: Any, value: torch.Tensor) -> bool:

@@ -46,7 +46,7 @@ def is_like(x: Any, value: torch.Tensor) -> bool:
 def rewrite(module: GraphModule, node: Node, total: Node) -> None:
     graph, (grad, index, _, padding) = module.graph, node.args[:4]
     other = next(x for x in total.args if x is not node)
-    with graph.inserting_before(total):
+    with graph.inserting_before(total), grad.meta["val"].fake_mode:
         if padding >= 0:
             kept = call(graph, aten.unsqueeze.default, call(graph, aten.ne.Scalar, index, padding), -1)
             nothing = call(graph, aten.full.default, [], 0.0, dtype=grad.meta["val"].dtype)
