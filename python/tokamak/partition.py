@@ -15,8 +15,8 @@ networks of convolutions save.
 What one pass gives back to the pool, saved tensors or the gradients of the step before, has other sizes than what the
 other asks for: both passes ask it for `fitted` memory, so that it lies idle in neither. Gradients of convolutions are
 ATen's, and its memory is not the pool's. Where a backward pass goes to and fro between the two, it is `thrifty`: what
-the pool kept would lie idle while ATen asks the system for more. The forward pass is `lasting` then: while what it saved
-is there, other graphs of the same model are thrifty too.
+the pool kept would lie idle while ATen asks the system for more. The forward pass is `lasting` then: while what it
+saved is there, other graphs of the same model are thrifty too.
 """
 
 from __future__ import annotations

@@ -123,7 +123,8 @@ class Importer:
 
     def is_cheap(self, node: Node) -> bool:
         """Whether a kernel that reads a node's operands has its result for nothing that shows."""
-        if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor) or self.will_be_called(node):
+        ours = node.op == "call_function" and not self.will_be_called(node)
+        if not ours or not isinstance(node.meta.get("val"), torch.Tensor):
             return False
         return node.target in VIEWS or (is_pointwise(node) and not registry.find(node.target).needs_seed)
 

@@ -62,7 +62,8 @@ def computed_again(
         readers = [levels[user] for user in node.users if user.op != "output" and levels[user] > levels[node]]
         if not readers or is_result(node) or bytes_of(node) < WORTH or any(map(is_call, node.users)):
             continue
-        lives = functools.partial(reaches, level=max(readers), small=bytes_of(node) // 8, levels=levels, is_view=is_view)
+        small = bytes_of(node) // 8
+        lives = functools.partial(reaches, level=max(readers), small=small, levels=levels, is_view=is_view)
         found |= chain_to(node, lives, is_cheap)
     return found
 
