@@ -30,6 +30,7 @@ from .odd_products import split_products
 from .options import Options
 from .picked_logs import pick_logs
 from .pixel_convs import make_products
+from .tied_weights import add_in_place
 
 log = logging.getLogger("tokamak")
 
@@ -107,6 +108,7 @@ def compile_graph(
     widen_gradients(module)
     split_products(module)
     pick_logs(module)
+    add_in_place(module)
     if weights:
         frozen = Frozen(lambda taken: compile_once(module, inputs, options, kind, taken), weights)
         compiled = frozen.compile(weights)

@@ -8,7 +8,8 @@ work, and nothing is left to be saved but those:
     => mean, rstd = mean(x), rsqrt(var(x) + eps)
        y = (x - mean) * rstd * weight + bias
 
-Norms stay as they are where a product, or anything but pointwise work, reads y: it lies in memory then.
+On a GPU, and in halves, norms stay as they are where a product, or anything but pointwise work, reads y: it lies in
+memory then. On the CPU the backward pass writes it again, one pass over x, which it reads anyway.
 
 A batch norm keeps its statistics, which the running ones need; only y is written out, whoever reads it:
 
@@ -36,7 +37,9 @@ def spell_out_norms(joint: torch.fx.GraphModule) -> None:
     for target, spelled in SPELLED.items():
         for norm in joint.graph.find_nodes(op="call_function", target=target):
             outputs = {n.args[1]: n for n in norm.users}
-            if 0 not in outputs or not outputs[0].users or not only_pointwise(outputs[0]):
+            if 0 not in outputs or not outputs[0].users:
+                continue
+            if not only_pointwise(outputs[0]) and not is_worth_writing_again(norm):
                 continue
             with joint.graph.inserting_before(norm):
                 write = Writer(joint.graph)
@@ -68,6 +71,11 @@ def spell_out_batch_norm(graph: torch.fx.Graph, norm: torch.fx.Node, output: tor
         y = write.affine(write.normal(write.widened(x), mean, rstd), weight, bias, shape)
         output.replace_all_uses_with(write.as_given(y, output))
     graph.erase_node(output)
+
+
+def is_worth_writing_again(norm: torch.fx.Node) -> bool:
+    value = norm.args[0].meta["val"]
+    return value.device.type == "cpu" and value.dtype not in HALVES
 
 
 def only_pointwise(node: torch.fx.Node) -> bool:

@@ -14,8 +14,9 @@ networks of convolutions save.
 
 What one pass gives back to the pool, saved tensors or the gradients of the step before, has other sizes than what the
 other asks for: both passes ask it for `fitted` memory, so that it lies idle in neither. Gradients of convolutions are
-ATen's, and its memory is not the pool's. Where a backward pass goes to and fro between the two, both passes are
-`thrifty`: what the pool kept would lie idle while ATen asks the system for more.
+ATen's, and its memory is not the pool's. Where a backward pass goes to and fro between the two, it is `thrifty`: what
+the pool kept would lie idle while ATen asks the system for more. The forward pass is `lasting` then: while what it
+saved is there, other graphs of the same model are thrifty too.
 """
 
 from __future__ import annotations
@@ -30,7 +31,12 @@ from torch._guards import TracingContext
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .importer.tensors import device_of
+from .importer.views import VIEWS
 from .norm_outputs import spell_out_batch_norms, spell_out_norms
+
+aten = torch.ops.aten
+ATTENTION = aten._scaled_dot_product_flash_attention_for_cpu.default
+ATTENTION_BACKWARD = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 
 def partition(
@@ -44,12 +50,12 @@ def partition(
     spell_out_norms(joint)
     spell_out_batch_norms(joint)
     compute_sums_of_inputs_again(joint)
+    copy_attention_again(joint)
     again = {"ban_recompute_materialized_backward": False} if device_of(joint).type == "cpu" else {}
     with torch._functorch.config.patch(**again):
         forward, backward = min_cut_rematerialization_partition(joint, inputs, **kwargs)
-    growth = "thrifty" if alternates_with_convolutions(backward.graph) else "fitted"
-    for module in (forward, backward):
-        module.meta["growth"] = growth
+    thrifty = alternates_with_convolutions(backward.graph)
+    forward.meta["growth"], backward.meta["growth"] = ("lasting", "thrifty") if thrifty else ("fitted", "fitted")
     return forward, backward
 
 
@@ -95,6 +101,27 @@ def compute_sums_of_inputs_again(joint: torch.fx.GraphModule) -> None:
         value = node.meta["val"]
         if value.device.type == "cuda" and all(is_like_input(x, value) for x in node.args):
             node.meta["recompute"] = CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def copy_attention_again(joint: torch.fx.GraphModule) -> None:
+    """What attention gave is read by its own gradient, and in another order of axes by the next product's: saved once,
+    it is turned again. The partitioner's weights, which count what is fused with its readers twice, would save both."""
+    calls = joint.graph.find_nodes(op="call_function", target=ATTENTION)
+    saved = {read for n in joint.graph.find_nodes(op="call_function", target=ATTENTION_BACKWARD) for read in n.args[:6]}
+    for whole in [user for n in calls for user in n.users if user.args[1] == 0]:
+        views = views_of(whole)
+        if saved.isdisjoint(views):
+            continue
+        for copy in [user for view in views for user in view.users if user.target is aten.clone.default]:
+            copy.meta.setdefault("recompute", CheckpointPolicy.PREFER_RECOMPUTE)
+
+
+def views_of(node: torch.fx.Node) -> list[torch.fx.Node]:
+    """A node and all views of it."""
+    found = [node]
+    for view in found:
+        found += [user for user in view.users if user.target in VIEWS]
+    return found
 
 
 def is_like_input(x: Any, value: torch.Tensor) -> bool:

@@ -31,11 +31,13 @@ namespace {
 
 constexpr int64_t kSmallLimit = 1024;  // below: classes of 64 bytes; above: eight classes a doubling
 constexpr int kSmallClasses = 16;
+constexpr int64_t kLine = 64;
 constexpr int64_t kPageAlignedFrom = 64 << 10;
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int64_t kThriftyFrom = 64 << 10;  // what is smaller is not worth looking for something to give back or to cut
 constexpr int64_t kSharedBelow = 8 << 20;   // the C library keeps such blocks, once it has seen one come back
 constexpr int64_t kRegion = 32 << 20;       // of address space, for fitted blocks
+constexpr int64_t kSmallPages = 16 << 20;   // of the first region
 constexpr int64_t kLargest = int64_t{1} << 46;
 constexpr int kClasses = kSmallClasses + 8 * 37;
 
@@ -72,7 +74,8 @@ int64_t machineMemory() {
   return bytes;
 }
 
-std::byte* mapAligned(int64_t bytes, bool hugePages) {
+/// Memory that begins at a multiple of a huge page; from `hugeFrom` on it asks for such.
+std::byte* mapAligned(int64_t bytes, int64_t hugeFrom) {
   const int64_t slack = bytes + kHugePage;
   void* raw = mmap(nullptr, slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
@@ -80,7 +83,7 @@ std::byte* mapAligned(int64_t bytes, bool hugePages) {
   std::byte* data = static_cast<std::byte*>(raw) + before;
   if (before > 0) munmap(raw, before);
   munmap(data + bytes, kHugePage - before);
-  if (hugePages) madvise(data, bytes, MADV_HUGEPAGE);  // refusal costs speed only
+  if (hugeFrom < bytes) madvise(data + hugeFrom, bytes - hugeFrom, MADV_HUGEPAGE);  // refusal costs speed only
   return data;
 }
 
@@ -102,6 +105,8 @@ struct MemoryPool::Block {
   bool mapped;    // else the C library's
   bool kept;      // for reuse when it comes back
   int region;     // the number of what it is a part of, 0 for what was not meant to be cut
+  bool lasting = false;
+  std::byte* given = nullptr;  // by the C library, where it is not `data`
   Block* newer = nullptr;
   Block* older = nullptr;
   uint64_t stamp = 0;
@@ -111,6 +116,7 @@ struct MemoryPool::Block {
 
   bool isWhole() const { return !before && !after; }
   static bool isListed(const Block* block) { return block && block->place.load(std::memory_order_relaxed) == listed; }
+  static bool isFree(const Block* block) { return block && block->place.load(std::memory_order_relaxed) != held; }
 };
 
 struct MemoryPool::State {
@@ -130,7 +136,8 @@ struct MemoryPool::State {
   std::atomic<uint64_t> clock{0};
   std::atomic<int64_t> givenBack{0};
   std::atomic<int64_t> misses{0};
-  int regions = 0;
+  std::atomic<int64_t> lasting{0};  // bytes held of this growth
+  int regions = 0, mappedRegions = 0;
   std::mutex cutting;  // before a list's mutex where both are held
   static constexpr int kWords = kClasses / 64 + 1;
   std::array<std::atomic<uint64_t>, kWords> filled{};  // one bit a list: not empty; changed under its mutex
@@ -230,11 +237,14 @@ struct MemoryPool::State {
   /// Memory to cut blocks from, which costs nothing before it is touched.
   Block* obtainRegion(int64_t bytes) {
     const SizeClass size = classOf(std::max(bytes, kRegion));
-    std::byte* data = mapAligned(size.bytes, options.hugePages);
+    std::byte* data = mapAligned(size.bytes, hugeFrom(mappedRegions == 0 ? kSmallPages : 0));
     if (!data) return nullptr;
     misses.fetch_add(1, std::memory_order_relaxed);
+    ++mappedRegions;
     return new Block{data, size.bytes, this, size.index, true, true, ++regions};
   }
+
+  int64_t hugeFrom(int64_t offset) const { return options.hugePages ? offset : INT64_MAX; }
 
   void joinAll() {
     const int first = classOf(kThriftyFrom).index;
@@ -253,7 +263,7 @@ struct MemoryPool::State {
   Block* popJoinable(FreeList& list) {
     std::lock_guard lock(list.mutex);
     for (Block* block = list.newest; block; block = block->older) {
-      if (!Block::isListed(block->before) && !Block::isListed(block->after)) continue;
+      if (!Block::isFree(block->before) && !Block::isFree(block->after)) continue;
       unlink(list, block);
       return block;
     }
@@ -327,16 +337,28 @@ struct MemoryPool::State {
     return 0;
   }
 
-  Block* obtain(SizeClass size, bool shared) {
-    const bool mapped = size.bytes >= kHugePage && !shared;
+  /// As much as is asked for and no more: what is freed is found again by those who ask for as much. Aligned by hand,
+  /// since the C library would leave gaps before blocks, in which others settle.
+  Block* obtainShared(int64_t bytes) {
+    const int64_t size = (bytes + kLine - 1) & ~(kLine - 1);
+    auto* given = static_cast<std::byte*>(std::malloc(size + kLine));
+    if (!given) return nullptr;
+    std::byte* data = given + (-reinterpret_cast<uintptr_t>(given) & (kLine - 1));
+    auto* block = new Block{data, size, this, classOf(size).index, false, false, 0};
+    block->given = given;
+    return block;
+  }
+
+  Block* obtain(SizeClass size) {
+    const bool mapped = size.bytes >= kHugePage;
     std::byte* data = nullptr;
     if (mapped) {
-      data = mapAligned(size.bytes, options.hugePages);
+      data = mapAligned(size.bytes, hugeFrom(0));
     } else {
       const int64_t alignment = size.bytes >= kPageAlignedFrom ? 4096 : 64;
       data = static_cast<std::byte*>(std::aligned_alloc(alignment, size.bytes));
     }
-    return data ? new Block{data, size.bytes, this, size.index, mapped, !shared, 0} : nullptr;
+    return data ? new Block{data, size.bytes, this, size.index, mapped, true, 0} : nullptr;
   }
 
   /// With free neighbours; of what is a part of something in use, the pages alone. How many bytes.
@@ -354,7 +376,8 @@ struct MemoryPool::State {
     if (block->mapped)
       munmap(block->data, block->size);
     else
-      std::free(block->data);
+      std::free(block->given ? block->given : block->data);
+    mappedRegions -= block->region > 0;
     delete block;
     return bytes;
   }
@@ -401,39 +424,42 @@ Result<PoolBlock> MemoryPool::allocate(int64_t bytes, Growth growth) {
   if (bytes < 0 || bytes > kLargest) return failure();
   const SizeClass size = classOf(bytes);
   if (size.bytes < kThriftyFrom) growth = Growth::free;
-  const bool fitted = growth == Growth::fitted;
-  if (Block* block = fitted ? nullptr : state_->popNewest(state_->lists[size.index])) {
-    state_->cached.fetch_sub(block->size, std::memory_order_relaxed);
+  if (growth == Growth::fitted && state_->lasting.load(std::memory_order_relaxed) > 0) growth = Growth::thrifty;
+  const bool fitted = growth == Growth::fitted, lasting = growth == Growth::lasting;
+  const auto taken = [&](Block* block) {
+    block->lasting = lasting;
+    if (lasting) state_->lasting.fetch_add(block->size, std::memory_order_relaxed);
     state_->take(block->size);
     ASAN_UNPOISON_MEMORY_REGION(block->data, block->size);
     return PoolBlock(block, block->data);
+  };
+  if (Block* block = fitted ? nullptr : state_->popNewest(state_->lists[size.index])) {
+    state_->cached.fetch_sub(block->size, std::memory_order_relaxed);
+    return taken(block);
   }
   // The system may promise more than it has; what is touched later would then end the process.
   if (state_->inUse.load(std::memory_order_relaxed) + size.bytes > state_->machineBytes) return failure();
-  const bool shared = growth == Growth::thrifty && size.bytes < kSharedBelow;
-  if (fitted) {
-    if (Block* block = state_->fit(size)) {
-      state_->take(block->size);
-      ASAN_UNPOISON_MEMORY_REGION(block->data, block->size);
-      return PoolBlock(block, block->data);
-    }
-  }
+  const bool shared = (growth == Growth::thrifty || lasting) && size.bytes < kSharedBelow;
+  if (fitted)
+    if (Block* block = state_->fit(size)) return taken(block);
   if (growth != Growth::free) state_->makeRoom(size.bytes);
-  Block* block = state_->obtain(size, shared);
+  const auto obtain = [&] { return shared ? state_->obtainShared(bytes) : state_->obtain(size); };
+  Block* block = obtain();
   if (!block) {
     state_->trim(0);
-    block = state_->obtain(size, shared);
+    block = obtain();
   }
   if (!block) return failure();
   state_->misses.fetch_add(1, std::memory_order_relaxed);
-  state_->take(size.bytes);
-  return PoolBlock(block, block->data);
+  return taken(block);
 }
 
 void MemoryPool::release(Block* block) noexcept {
   if (!block) return;
   State* state = block->state;
   const int64_t size = block->size;
+  if (block->lasting) state->lasting.fetch_sub(size, std::memory_order_relaxed);
+  block->lasting = false;
   const int64_t limit = state->limit.load(std::memory_order_relaxed);
   if (size > limit || !block->kept) {
     state->giveBack(block);

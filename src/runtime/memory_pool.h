@@ -35,13 +35,16 @@ enum class Growth {
   /// The system is asked: those who call with other sizes keep what they will ask for again.
   free,
   /// Blocks from 64 KiB on are cut from kept ones of other sizes, whose parts are joined again as they come back, so
-  /// that
-  /// what one half of a training step gave back serves the other. Where none is large enough, 32 MiB of address space
-  /// are mapped to cut from; they count as kept, though nothing was touched yet.
+  /// that what one half of a training step gave back serves the other. Where none is large enough, 32 MiB of address
+  /// space are mapped to cut from; they count as kept, though nothing was touched yet. The first 16 MiB are on small
+  /// pages: of a small model's memory, what is left of the last huge page would be a large part.
   fitted,
   /// As much as is asked for is given back first. Blocks from 64 KiB to 8 MiB come from the C library and go straight
   /// back to it, where others who allocate find them.
   thrifty,
+  /// Thrifty, for what the rest of a training step is made beside: while such a block of 64 KiB or more is held, those
+  /// who ask for fitted memory get thrifty. What two allocators keep for the two halves of one step adds up.
+  lasting,
 };
 
 /// A bounded pool of host memory: blocks come back to it and are handed out again, so that their pages are faulted in
@@ -50,7 +53,7 @@ enum class Growth {
 ///   MemoryPool pool({.limitBytes = 1 << 30});
 ///   Result<PoolBlock> block = pool.allocate(bytes);  // returns to the pool when the handle dies
 ///
-/// Contents are undefined. Data is aligned to 64 bytes, to 4096 from 64 KiB on. Safe from many threads; blocks may
+/// Contents are undefined. Data is aligned to 64 bytes, to 4096 from 64 KiB on but for what the C library gives. Safe from many threads; blocks may
 /// outlive the pool object and may be released on any thread.
 class MemoryPool {
  public:

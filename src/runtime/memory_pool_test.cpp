@@ -87,6 +87,39 @@ TEST(MemoryPool, ThriftyBlocksGoStraightBackAndMakeRoomFirst) {
   EXPECT_EQ(pool.counters().cachedBytes, 0);
 }
 
+TEST(MemoryPool, ThriftyBlocksTakeNoMoreThanIsAskedFor) {
+  MemoryPool pool;
+  PoolBlock block = *pool.allocate((1 << 20) + 100, Growth::thrifty);
+  EXPECT_EQ(block.size(), (1 << 20) + 128);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(block.data()) % 64, 0);
+}
+
+TEST(MemoryPool, FittedIsThriftyWhileLastingBlocksAreHeld) {
+  MemoryPool pool({.limitBytes = 1 << 30});
+  PoolBlock saved = *pool.allocate(1 << 20, Growth::lasting), tiny = *pool.allocate(1000, Growth::lasting);
+  { PoolBlock beside = *pool.allocate(2 << 20, Growth::fitted); }
+  EXPECT_EQ(pool.counters().cachedBytes, 0);
+  saved.reset();
+  EXPECT_EQ(pool.counters().cachedBytes, 0);
+  { PoolBlock after = *pool.allocate(2 << 20, Growth::fitted); }  // small ones do not count
+  EXPECT_GT(pool.counters().cachedBytes, 0);
+  PoolBlock large = *pool.allocate(16 << 20, Growth::lasting);
+  large.reset();  // kept, but nobody's
+  { PoolBlock after = *pool.allocate(64 << 10, Growth::fitted); }
+  EXPECT_EQ(pool.counters().cachedBytes, 16 << 20);  // it was cut from that
+}
+
+TEST(MemoryPool, BlocksAreJoinedWithNeighboursWhosePagesWereGivenBack) {
+  MemoryPool pool({.limitBytes = 1 << 30});
+  PoolBlock a = *pool.allocate(4 << 20, Growth::fitted), b = *pool.allocate(16 << 20, Growth::fitted);
+  PoolBlock c = *pool.allocate(4 << 20, Growth::fitted);
+  b.reset();
+  pool.trim();
+  a.reset();
+  PoolBlock both = *pool.allocate(20 << 20, Growth::fitted);
+  EXPECT_EQ(pool.counters().misses, 1);
+}
+
 TEST(MemoryPool, FittedBlocksAreCutFromKeptOnesAndJoinedAgain) {
   MemoryPool pool({.limitBytes = 1 << 30});
   std::byte* whole = nullptr;

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
+from tokamak.backend import recording
 from tokamak.engine import engine
 
 CHANNELS, SIZE = 16, 40
@@ -174,3 +177,134 @@ def test_a_value_that_is_read_in_two_layouts_or_held_elsewhere():
         assert torch.equal(a, b)
         torch.testing.assert_close(a, c, rtol=1e-3, atol=1e-3 * float(c.abs().max()))
     assert torch.equal(y, kept)
+
+
+class Stack(torch.nn.Module):
+    """Strided convolutions over a wave, each twice as short as the one before, a norm behind the first."""
+
+    def __init__(self):
+        super().__init__()
+        self.convs = torch.nn.ModuleList(torch.nn.Conv1d(CHANNELS, CHANNELS, 3, 2, 1, bias=False) for _ in range(4))
+        self.norm = torch.nn.GroupNorm(CHANNELS, CHANNELS)
+
+    def forward(self, x):
+        x = F.gelu(self.norm(self.convs[0](x)))
+        for conv in self.convs[1:]:
+            x = F.gelu(conv(x))
+        return x
+
+
+def backward_segments(module, *args):
+    """What each segment of the backward pass stores and what it needs meanwhile, in bytes."""
+    with recording() as graphs:
+        torch.compile(module, backend="tokamak", fullgraph=True)(*args).square().mean().backward()
+    (graph,) = [g for g in graphs if g.name == "backward"]
+    return [segment.memory({}) for segment in graph.executables]
+
+
+def test_activations_are_computed_again_when_their_turn_comes():
+    """A segment stores what the next call reads, the gradient and the input of one convolution, and nothing for later
+    segments: what an activation gave, and what the norm did, are computed where they are read."""
+    torch._dynamo.reset()
+    torch.manual_seed(5)
+    segments = backward_segments(Stack(), torch.randn(1, CHANNELS, 8192))
+    largest = CHANNELS * 4096 * 4
+    assert len(segments) == 4
+    for i, segment in enumerate(segments[:-1]):
+        assert segment["outputs"] < 1.6 * largest / 2 ** (2 - i)
+    assert segments[-1]["outputs"] < 1.1 * largest
+    assert segments[-1]["peak"] < 0.1 * largest
+
+
+@pytest.mark.parametrize("groups", [1, 4, CHANNELS])
+def test_gradients_of_a_group_norm(groups):
+    torch._dynamo.reset()
+    torch.manual_seed(6)
+    module, x = torch.nn.GroupNorm(groups, CHANNELS), torch.randn(3, CHANNELS, 5, 7, requires_grad=True)
+    torch.nn.init.normal_(module.weight)
+    exact = copy.deepcopy(module).double()
+    wide = x.detach().double().requires_grad_()
+    true = torch.autograd.grad(F.gelu(exact(wide)).square().sum(), [wide, *exact.parameters()])
+    compiled = torch.compile(lambda x: F.gelu(module(x)), backend="tokamak", fullgraph=True)
+    ours = torch.autograd.grad(compiled(x).square().sum(), [x, *module.parameters()])
+    for a, t in zip(ours, true, strict=True):
+        torch.testing.assert_close(a.double(), t, rtol=1e-4, atol=1e-5 * float(t.abs().max()))
+
+
+class Attention(torch.nn.Module):
+    """A norm, attention over a sequence too long to be two products, a product of what it gave in plain order."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.out = torch.nn.LayerNorm(64), torch.nn.Linear(64, 64)
+        self.inputs = torch.nn.ModuleList(torch.nn.Linear(64, 64) for _ in range(3))
+
+    def forward(self, x):
+        y = self.norm(x)
+        q, k, v = (f(y).view(1, 512, 2, 32).transpose(1, 2).contiguous() for f in self.inputs)
+        y = F.scaled_dot_product_attention(q, k, v)
+        return x + self.out(y.transpose(1, 2).reshape(1, 512, 64))
+
+
+def test_neither_outputs_of_norms_nor_copies_of_attention_are_saved():
+    torch._dynamo.reset()
+    torch.manual_seed(7)
+    module, x = Attention(), torch.randn(1, 512, 64)
+    compiled = torch.compile(module, backend="tokamak", fullgraph=True)
+    assert kept_by(compiled, x) == 4  # attention's operands and what it gave
+    theirs = gradients(module, module, x)
+    for a, b in zip(gradients(module, compiled, x), theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()) + 1e-8)
+
+
+class Tied(torch.nn.Module):
+    """A table of words that is read at both ends, twice at the first."""
+
+    def __init__(self, padding):
+        super().__init__()
+        self.words = torch.nn.Embedding(4096, 64, padding_idx=padding)
+
+    def forward(self, index, other):
+        return F.linear(torch.tanh(self.words(index)) + self.words(other), self.words.weight)
+
+
+@pytest.mark.parametrize("padding", [None, 3])
+def test_gradients_of_a_table_that_is_read_at_both_ends(padding):
+    """One more of its size is there beside the result, not one for each reader and their sums."""
+    torch._dynamo.reset()
+    torch.manual_seed(8)
+    module, table = Tied(padding), 4096 * 64 * 4
+    indices = [torch.randint(0, 6, (2, 8)) for _ in range(2)]
+    module(*indices).square().mean().backward()
+    theirs = module.words.weight.grad.clone()
+    module.zero_grad()
+    segments = backward_segments(module, *indices)
+    torch.testing.assert_close(module.words.weight.grad, theirs, rtol=1e-4, atol=1e-6)
+    assert sum(s["peak"] for s in segments) < 1.2 * table
+
+
+def test_graphs_beside_thrifty_ones_are_thrifty():
+    """What a broken graph's convolutions saved is there until the end of the step: all its graphs share memory."""
+    torch._dynamo.reset()
+    torch.manual_seed(9)
+    convs, layers = Block(), Layers()
+    first = torch.compile(convs, backend="tokamak", fullgraph=True)
+    second = torch.compile(layers, backend="tokamak", fullgraph=True)
+    x = torch.randn(2, CHANNELS, SIZE, SIZE)
+
+    def forward():
+        for module in (convs, layers):
+            module.zero_grad(set_to_none=True)
+        return second(first(x).reshape(-1)[: 128 * 192].view(128, 192)).square().mean()
+
+    forward().backward()
+    forward().backward()
+    engine().trim()
+    before = engine().status()
+    loss = forward()
+    between = engine().status()
+    loss.backward()
+    after = engine().status()
+    assert between["cached_bytes"] - before["cached_bytes"] < x.nbytes  # else what the gradients left, or a region
+    assert after["cached_bytes"] - before["cached_bytes"] < x.nbytes
+    assert after["in_use_bytes"] <= before["in_use_bytes"]

@@ -12,8 +12,8 @@
 /// the extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n,
 /// 0].
 ///
-/// `growth` says how the plan asks the pool for memory (`runtime/memory_pool.h`): "free", or, in training, "fitted" or
-/// "thrifty".
+/// `growth` says how the plan asks the pool for memory (`runtime/memory_pool.h`): "free", or, in training, "fitted",
+/// "thrifty" or "lasting".
 
 /// `Entry(plan)` runs it too, with its arguments one by one.
 ///
@@ -214,7 +214,8 @@ runtime::Growth growthOf(const std::string& name) {
   if (name == "free") return runtime::Growth::free;
   if (name == "fitted") return runtime::Growth::fitted;
   if (name == "thrifty") return runtime::Growth::thrifty;
-  raise(PyExc_ValueError, "a plan's growth is free, fitted or thrifty");
+  if (name == "lasting") return runtime::Growth::lasting;
+  raise(PyExc_ValueError, "a plan's growth is free, fitted, thrifty or lasting");
 }
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {

@@ -22,6 +22,7 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from tokamak import _ext
 from tokamak.lowering import registry
+from tokamak.norm_outputs import is_pointwise
 from tokamak.odd_products import odd_product
 
 from .calls import FAST, has_effect, mutates, op_name
@@ -29,7 +30,7 @@ from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .entries import Entry, Refusal
 from .known import known_values
 from .layouts import lay_out_results, written_back
-from .levels import bytes_of, late_levels
+from .levels import bytes_of, computed_again, late_levels
 from .products import ended, own_products
 from .segment import HALVES, Segment, Value
 from .sizes import carry_symbols, float_in, number_slot
@@ -74,6 +75,7 @@ class Importer:
         self.hints: dict[str, int] = {}
         self.constants: dict[int, Any] = {}
         self.known: dict[Node, torch.Tensor | None] = {}  # what frozen weights alone decide
+        self.again: set[Node] = set()  # what each segment computes for itself
         self.refusals: list[Refusal] = []
         self.required: dict[int, dict[tuple[type, str], list[Value]]] = {}  # what has to hold, by what is raised else
         self.values = 0
@@ -85,7 +87,10 @@ class Importer:
 
     def run(self) -> None:
         self.known = known_values(self.module.graph, self.constant_arguments())
-        self.late = late_levels(self.module.graph, self.will_be_called, lambda node: node.target in VIEWS)
+        is_called = functools.cache(self.will_be_called)
+        self.late = late_levels(self.module.graph, is_called, self.is_view)
+        if self.name == "backward" and self.device.type == "cpu":
+            self.again = computed_again(self.module.graph, self.late, is_called, self.is_view, self.is_cheap)
         for node in self.module.graph.nodes:
             if node.op == "output":
                 self.outputs = self.output_tree(node.args[0])
@@ -111,6 +116,17 @@ class Importer:
         if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
             return False
         return self.refused(node) is not None or not all(served(leaf, self.device) for leaf in leaves(fake))
+
+    @staticmethod
+    def is_view(node: Node) -> bool:
+        return node.target in VIEWS
+
+    def is_cheap(self, node: Node) -> bool:
+        """Whether a kernel that reads a node's operands has its result for nothing that shows."""
+        ours = node.op == "call_function" and not self.will_be_called(node)
+        if not ours or not isinstance(node.meta.get("val"), torch.Tensor):
+            return False
+        return node.target in VIEWS or (is_pointwise(node) and not registry.find(node.target).needs_seed)
 
     def refused(self, node: Node) -> str | None:
         """Why ATen runs this node whatever its operands are."""
@@ -216,6 +232,8 @@ class Importer:
             entry.base = first
         if view or (lowering.free and not node.all_input_nodes):
             entry.emit = lambda at: self.written(lowering, node, fake, at)
+        elif node in self.again:
+            entry.emit = lambda at: self.lowered_in(node, fake, at).inside[at]
         return entry
 
     def lowered_in(self, node: Node, fake: Any, level: int) -> Entry:

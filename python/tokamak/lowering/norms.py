@@ -103,8 +103,23 @@ def group_norm_backward(c: Context, grad: Value, x: Value, mean: Value, rstd: Va
     grad, rstd = expr(c, grad).reshape(shape), expr(c, rstd).reshape(each)
     normal = (expr(c, x).reshape(shape) - expr(c, mean).reshape(each)) * rstd
     along = affine(grad, expr(c, weight), None, parameters)
+    if c.importer.device.type == "cpu":
+        return channel_gradients(c, grad, along, normal, rstd, expr(c, weight), parameters, mask)
     dx = result(c, input_gradient(along, normal, rstd, [2, 3]), 0) if mask[0] else None
     return dx, *parameter_gradients(c, grad, normal, [0, 3], mask)
+
+
+def channel_gradients(c: Context, grad: Expr, along: Expr, normal: Expr, rstd: Expr, weight: Expr | None,
+                      parameters: list, mask: Any) -> tuple:  # fmt: skip
+    """Of a group norm's x, weight and bias from the same two sums for each channel: grad and normal are read for them
+    once, and nothing of their size is made before dx."""
+    sums = [(grad * normal).fold("sum", [3]), grad.fold("sum", [3])]
+    dx = None
+    if mask[0]:
+        count = count_of(normal, [2, 3])
+        by_normal, alone = (affine(s, weight, None, parameters).fold("sum", [2]) / count for s in sums)
+        dx = result(c, rstd * (along - alone - normal * by_normal), 0)
+    return dx, *(result(c, s.fold("sum", [0]), i) if mask[i] else None for i, s in enumerate(sums, 1))
 
 
 # Batch norm: all axes but the channels
