@@ -53,8 +53,8 @@ enum class Growth {
 ///   MemoryPool pool({.limitBytes = 1 << 30});
 ///   Result<PoolBlock> block = pool.allocate(bytes);  // returns to the pool when the handle dies
 ///
-/// Contents are undefined. Data is aligned to 64 bytes, to 4096 from 64 KiB on but for what the C library gives. Safe from many threads; blocks may
-/// outlive the pool object and may be released on any thread.
+/// Contents are undefined. Data is aligned to 64 bytes, to 4096 from 64 KiB on but for what the C library gives. Safe
+/// from many threads; blocks may outlive the pool object and may be released on any thread.
 class MemoryPool {
  public:
   explicit MemoryPool(PoolOptions options = {});
