@@ -36,7 +36,7 @@ def suggested(x: torch.Tensor) -> torch.Tensor:
 
 
 def plain_lines(x: torch.Tensor) -> torch.Tensor:
-    """Resampling, which alone is written so, makes the result of planes and volumes what ATen makes it, not of lines."""
+    """Resampling, which alone is written so, turns results of planes and volumes itself, but not of lines."""
     return x.contiguous() if x.dim() == 3 else x
 
 

@@ -21,6 +21,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from tokamak import _ext
+from tokamak.absent import why_absent
 from tokamak.lowering import registry
 from tokamak.odd_products import odd_product
 
@@ -118,7 +119,7 @@ class Importer:
             return f"{VENDORS[node.target]} serves it, through ATen"
         if (lowering := registry.find(node.target)) is None:
             return "there is no lowering for it"
-        return lowering.leaves(node) or self.banned.get(node)
+        return lowering.leaves(node) or self.banned.get(node) or why_absent(node)
 
     def new_slot(self) -> int:
         self.values += 1
