@@ -24,6 +24,7 @@ from tokamak import _ext
 from tokamak.absent import why_absent
 from tokamak.lowering import registry
 from tokamak.odd_products import odd_product
+from tokamak.unread import keeps_checks
 
 from .calls import FAST, has_effect, mutates, op_name
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
@@ -180,6 +181,8 @@ class Importer:
                 return parts[node.args[1]]
         if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)) and self.computable(fake):
             return Entry(fake, node=node)
+        if keeps_checks(node):
+            return Entry(None, node=node)
         try:
             if node in self.ends:
                 return ended(self, node, fake)
