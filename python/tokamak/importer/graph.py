@@ -27,6 +27,7 @@ from tokamak.odd_products import odd_product
 from tokamak.unread import keeps_checks
 
 from .calls import FAST, has_effect, mutates, op_name
+from .constants import read_when_run
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .entries import Entry, Refusal
 from .known import known_values
@@ -87,6 +88,7 @@ class Importer:
 
     def run(self) -> None:
         self.known = known_values(self.module.graph, self.constant_arguments())
+        self.read_when_run = read_when_run(self.module.graph)
         self.late = late_levels(self.module.graph, self.will_be_called, lambda node: node.target in VIEWS)
         for node in self.module.graph.nodes:
             if node.op == "output":
@@ -158,7 +160,8 @@ class Importer:
             value = getattr(value, part)
         entry = Entry(value, slot=self.new_slot(), node=node, object=value)
         self.constants[entry.slot] = value
-        if isinstance(value, torch.Tensor) and served(value, self.device) and value.nbytes <= CONSTANT_BYTES:
+        part = isinstance(value, torch.Tensor) and served(value, self.device) and value.nbytes <= CONSTANT_BYTES
+        if part and node not in self.read_when_run:
             entry.emit = lambda level, t=value: self.segment(level).constant(t)
         return entry
 
