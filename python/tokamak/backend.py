@@ -22,7 +22,7 @@ from .masks import ease_masks
 from .options import Options
 from .partition import partition
 from .registered import allow_again
-from .unread_divisions import check_unread_divisors
+from .unread import keep_unread_checks
 
 _local = threading.local()
 
@@ -100,7 +100,7 @@ def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> C
     options = Options.of(kwargs.get("options"), kwargs.get("mode"))
     registry.table()  # a mistake in it is no reason to run anything with ATen
     ease_masks(module)
-    check_unread_divisors(module)
+    keep_unread_checks(module)
     direct = Direct()
     wrapped = aot_autograd(
         fw_compiler=compiler(options, "forward", direct),

@@ -12,7 +12,7 @@ import torch
 from torch._decomp import core_aten_decompositions
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from . import splits, strides
+from . import absent, splits, strides
 
 aten = torch.ops.aten
 
@@ -71,6 +71,19 @@ def select_scatter(x: torch.Tensor, source: torch.Tensor, dim: int, index: int) 
     return aten.slice_scatter.default(x, source.to(x.dtype).unsqueeze(dim), dim, index, end)
 
 
+def pow_scalar(x: torch.Tensor, exponent: Any) -> torch.Tensor:
+    """Torch's tracing takes a bool to a bool's power for an integer."""
+    if x.dtype is not torch.bool or type(exponent) is not bool:
+        return NotImplemented
+    return x.clone() if exponent else torch.ones_like(x)
+
+
+def ldexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Torch's tracing takes what integers and a half of rank 0 give for f32."""
+    whole = not x.dtype.is_floating_point and not x.dtype.is_complex
+    return x * torch.pow(2.0, y) if whole and y.dtype in HALVES else NotImplemented
+
+
 MEANS = (aten.mse_loss_backward.default, aten.smooth_l1_loss_backward.default, aten.huber_loss_backward.default)
 """Gradients of losses, which torch's own decompositions divide by the number of elements while tracing."""
 
@@ -92,5 +105,7 @@ def decompositions() -> dict:
             table.pop(getattr(packet, overload), None)
     table |= splits.DECOMPOSITIONS | MIXED_NORMS
     table |= {aten.take.default: take, aten.select_scatter.default: select_scatter}
+    table |= {aten.pow.Tensor_Scalar: pow_scalar, aten.ldexp.Tensor: ldexp}
     table |= {op: of_nothing(table[op]) for op in MEANS if op in table}
+    table |= absent.decompositions(table)
     return table | strides.decompositions(table)

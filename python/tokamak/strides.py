@@ -25,10 +25,19 @@ def plain(x: torch.Tensor) -> torch.Tensor:
     return x.contiguous()
 
 
-def suggested(x: torch.Tensor) -> torch.Tensor:
-    """As ATen suggests it for a result: contiguous or channels last."""
+def suggested_by(x: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    """The result as ATen suggests it for what is made of `x`: contiguous or channels last."""
     known = all(isinstance(n, int) for n in (*x.shape, *x.stride()))
-    return x.contiguous(memory_format=suggest_memory_format(x)) if known else x
+    return result.contiguous(memory_format=suggest_memory_format(x)) if known else result
+
+
+def suggested(x: torch.Tensor) -> torch.Tensor:
+    return suggested_by(x, x)
+
+
+def plain_lines(x: torch.Tensor) -> torch.Tensor:
+    """Resampling, which alone is written so, turns results of planes and volumes itself, but not of lines."""
+    return x.contiguous() if x.dim() == 3 else x
 
 
 def dense(x: torch.Tensor) -> torch.Tensor:
@@ -37,7 +46,8 @@ def dense(x: torch.Tensor) -> torch.Tensor:
 
 LAYOUTS = {
     aten.pow.Scalar: (1, plain), aten.ldexp.Tensor: (1, plain), aten.log_sigmoid_forward.default: (0, plain),
-    aten.im2col.default: (0, plain),
+    aten.im2col.default: (0, plain), aten.rrelu_with_noise_functional.default: (0, plain),
+    aten._unsafe_index.Tensor: (0, plain_lines), aten.huber_loss.default: (0, dense),
     aten.index_fill.int_Scalar: (0, dense), aten.index_fill.int_Tensor: (0, dense),
     aten._native_batch_norm_legit.no_stats: (0, suggested),
     aten._native_batch_norm_legit_functional.default: (0, suggested),
@@ -54,6 +64,21 @@ def laid_out(op: torch._ops.OpOverload, at: int, layout: Callable, then: Callabl
         if x.device.type == "cpu" and (moved := layout(x)) is not x:
             return op(*args[:at], moved, *args[at + 1 :], **kwargs)
         return then(*args, **kwargs) if then is not None else NotImplemented
+
+    return decompose
+
+
+RESULTS = {
+    aten.channel_shuffle.default: lambda result, x, groups: suggested_by(x, result),
+    aten.glu_backward.default: lambda result, *args: result.contiguous(),
+}
+"""Ops whose result is laid out once it is made, and how."""
+
+
+def result_laid_out(layout: Callable, then: Callable) -> Callable:
+    def decompose(x: torch.Tensor, *args: Any) -> torch.Tensor:
+        result = then(x, *args)
+        return layout(result, x, *args) if x.device.type == "cpu" else result
 
     return decompose
 
@@ -105,4 +130,6 @@ def roll(x: torch.Tensor, shifts: list[int], dims: list[int] = ()) -> torch.Tens
 def decompositions(table: dict) -> dict:
     """What replaces these ops' entries in the table."""
     turned = {op: aligned(op, table.get(op)) for op in ALIGNED}
-    return {aten.roll.default: roll} | turned | {op: laid_out(op, *how, table.get(op)) for op, how in LAYOUTS.items()}
+    laid = {op: laid_out(op, *how, table.get(op)) for op, how in LAYOUTS.items()}
+    made = {op: result_laid_out(how, table[op]) for op, how in RESULTS.items()}
+    return {aten.roll.default: roll} | turned | laid | made

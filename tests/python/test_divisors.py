@@ -8,6 +8,7 @@ import pytest
 import torch
 from checks import compare, numbers
 from tokamak.backend import recording
+from torch.utils.checkpoint import checkpoint
 
 INTEGERS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 DIVISIONS = {
@@ -118,6 +119,15 @@ def test_what_nobody_reads_in_other_words(name: str, dynamic: bool) -> None:
     x = torch.arange(4)
     assert not raises(unread, x, torch.ones(4, dtype=torch.int64), dynamic=dynamic)
     assert raises(unread, x, torch.tensor([1, 1, 0, 1]), dynamic=dynamic)
+
+
+def test_what_nobody_reads_in_a_checkpoint() -> None:
+    def unread(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return checkpoint(lambda x, y, w: (x // y, w * 2)[1], x, y, w, use_reentrant=False)
+
+    for w in (torch.ones(3), torch.ones(3, requires_grad=True)):
+        assert not raises(unread, torch.arange(4), torch.ones(4, dtype=torch.int64), w)
+        assert raises(unread, torch.arange(4), torch.tensor([1, 1, 0, 1]), w)
 
 
 def test_nobody_reads_a_division_by_a_zero_that_is_written() -> None:

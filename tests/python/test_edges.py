@@ -75,3 +75,16 @@ def test_a_zero_keeps_its_sign() -> None:
     ):
         ours, eager = torch.compile(f, backend="tokamak")(x), f(x)
         assert torch.equal(ours.nan_to_num(3).signbit(), eager.nan_to_num(3).signbit())
+
+
+def test_functions_of_constants_are_those_of_values() -> None:
+    """What DeBERTa rounds up to find the bucket of a position is exactly one at the last of them."""
+    numbers = [3.5, 1.9, 0.3, 7.1, 511 / 256, 0.9]
+
+    def ratios(x: torch.Tensor) -> list[torch.Tensor]:
+        functions = torch.log, torch.log2, torch.sin, torch.tanh, torch.log1p, lambda y: y**0.3
+        constants = [torch.tensor(n) for n in numbers]
+        return [f(x[:, i]) / f(c) for f in functions for i, c in enumerate(constants)]
+
+    for ratio in torch.compile(ratios, backend="tokamak")(torch.tensor(numbers).expand(40, 6).contiguous()):
+        assert ratio.eq(1).all()

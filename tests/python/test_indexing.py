@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from checks import compare, numbers
 from tokamak.backend import recording
+from torch.utils.checkpoint import checkpoint
 
 
 def positions(*shape: int, size: int = 4, seed: int = 0) -> torch.Tensor:
@@ -157,6 +158,46 @@ def test_out_of_range_raises_what_eager_does(name: str) -> None:
         ours, eager = (outcome(f, x, torch.tensor([0, wrong])) for f in (compiled, function))
         same = ours is eager if isinstance(eager, type) or isinstance(ours, type) else torch.equal(ours, eager)
         assert same, f"{wrong}: {ours} instead of {eager}"
+
+
+def changed(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y[0][i] = 1
+    return y[1] + y.index_copy_(0, i, x[:2]).sum()
+
+
+def gathered_in_vain(x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+    x.gather(0, i[:, None, None])
+    return x * 2
+
+
+UNREAD = OUT_OF_RANGE | {
+    "in place": changed,
+    "checkpoint": lambda x, i: checkpoint(
+        lambda x, i: (x.gather(0, i[:, None, None]), x)[1], x, i, use_reentrant=False
+    ),
+    "keywords": lambda x, i: torch.index_select(input=x, dim=0, index=i),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_out_of_range_raises_though_nobody_reads_it(name: str) -> None:
+    def function(x: torch.Tensor, i: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        UNREAD[name](x, i).add(1)
+        return w * 2
+
+    compiled, x = torch.compile(function, backend="tokamak"), numbers(4, 4, 4)
+    for w in (torch.ones(3), torch.ones(3, requires_grad=True)):
+        for indices in ([0, 3], [0, 4], [-5, 0], [-1, 0]):
+            ours, eager = (outcome(f, x, torch.tensor(indices), w) for f in (compiled, function))
+            assert ours is eager if isinstance(eager, type) else torch.equal(ours, eager)
+
+
+def test_what_nobody_reads_is_not_computed() -> None:
+    with recording() as graphs:
+        torch.compile(lambda x, i: (x[i].exp(), x + 1)[1], backend="tokamak")(numbers(4, 4), torch.tensor([0, 1]))
+    kernels = [k["name"] for g in graphs for s in g.json()["segments"] for k in s["kernels"]]
+    assert len(kernels) == 2 and not any(g.refusals for g in graphs), kernels
 
 
 def test_out_of_range_names_the_op() -> None:

@@ -118,6 +118,20 @@ def test_numbers_are_compared_as_halves() -> None:
         compare(lambda x: (x == 0.1, x < 0.1, x >= 0.1), [torch.tensor([0.1, 0.2, 0.3], dtype=dtype)])
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_halves_and_one_integer(dtype: torch.dtype) -> None:
+    """Behind `*` and `/` it is not rounded, and may be larger than a half can be."""
+
+    def scaled(x: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        quotients = x / n, x // n, torch.div(x, n, rounding_mode="trunc"), n / x
+        return *quotients, x * n, n * x, x + n, x.clone().mul_(n)
+
+    x = numbers(40, dtype=dtype)
+    for n in (torch.tensor(2051), torch.tensor(100003, dtype=torch.int32), torch.tensor(2**40 + 7)):
+        for ours, eager in zip(torch.compile(scaled, backend="tokamak")(x, n), scaled(x, n), strict=True):
+            assert torch.equal(ours.nan_to_num(), eager.nan_to_num())
+
+
 def test_integers_wrap() -> None:
     x = torch.tensor([2**31 - 1, -(2**31), 65537], dtype=torch.int32)
     compare(lambda x: (x + 1, x * x, -x, x.abs(), x << 3, x - 2), [x])

@@ -21,11 +21,14 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
 from tokamak import _ext
+from tokamak.absent import why_absent
 from tokamak.lowering import registry
 from tokamak.norm_outputs import is_pointwise
 from tokamak.odd_products import odd_product
+from tokamak.unread import keeps_checks
 
 from .calls import FAST, has_effect, mutates, op_name
+from .constants import read_when_run
 from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
 from .entries import Entry, Refusal
 from .known import known_values
@@ -87,6 +90,7 @@ class Importer:
 
     def run(self) -> None:
         self.known = known_values(self.module.graph, self.constant_arguments())
+        self.read_when_run = read_when_run(self.module.graph)
         is_called = functools.cache(self.will_be_called)
         self.late = late_levels(self.module.graph, is_called, self.is_view)
         if self.name == "backward" and self.device.type == "cpu":
@@ -134,7 +138,7 @@ class Importer:
             return f"{VENDORS[node.target]} serves it, through ATen"
         if (lowering := registry.find(node.target)) is None:
             return "there is no lowering for it"
-        return lowering.leaves(node) or self.banned.get(node)
+        return lowering.leaves(node) or self.banned.get(node) or why_absent(node)
 
     def new_slot(self) -> int:
         self.values += 1
@@ -172,7 +176,8 @@ class Importer:
             value = getattr(value, part)
         entry = Entry(value, slot=self.new_slot(), node=node, object=value)
         self.constants[entry.slot] = value
-        if isinstance(value, torch.Tensor) and served(value, self.device) and value.nbytes <= CONSTANT_BYTES:
+        part = isinstance(value, torch.Tensor) and served(value, self.device) and value.nbytes <= CONSTANT_BYTES
+        if part and node not in self.read_when_run:
             entry.emit = lambda level, t=value: self.segment(level).constant(t)
         return entry
 
@@ -195,6 +200,8 @@ class Importer:
                 return parts[node.args[1]]
         if isinstance(fake, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)) and self.computable(fake):
             return Entry(fake, node=node)
+        if keeps_checks(node):
+            return Entry(None, node=node)
         try:
             if node in self.ends:
                 return ended(self, node, fake)

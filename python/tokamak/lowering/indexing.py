@@ -44,11 +44,10 @@ def picked(c: Context, x: Value, index: Value, axis: int) -> Value:
 
 @lowers(aten.index_select.default)
 def index_select(c: Context, x: Value, dim: int, index: Value) -> Value:
-    index = as_index(c, index)
+    index, axis = as_index(c, index), axis_of(x, dim)
     if x.rank == 0:
         c.require_index(index, x, 0)
         return c.b.reshape(x, c.shape)
-    axis = axis_of(x, dim)
     return picked(c, x, c.b.reshape(index, [c.b.count(index)]), axis)
 
 

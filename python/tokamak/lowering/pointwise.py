@@ -66,6 +66,15 @@ def signbit(c: Context, x: Value) -> Value:
 # Two operands
 
 
+SCALED = ("mul", "div", "floordiv")
+
+
+def factor(c: Context, y: Any, dtype: str) -> Any:
+    """As `operand`, behind `*` or `/`: an integer for all halves is not rounded on the CPU."""
+    one = isinstance(y, Value) and y.rank == 0 and not y.floating and not c.stops
+    return c.b.cast(y, "f32") if one and dtype in HALVES else operand(c, y, dtype)
+
+
 def arithmetic(c: Context, kind: str, x: Any, y: Any, alpha: Any = 1) -> Value:
     """x kind (alpha y), both in the result's dtype; rounded once."""
     dtype = c.dtype
@@ -73,7 +82,7 @@ def arithmetic(c: Context, kind: str, x: Any, y: Any, alpha: Any = 1) -> Value:
     if isinstance(alpha, Value) and not isinstance(y, Value):
         raise Unsupported("alpha is a size")
     direct = alpha == 1 and all(isinstance(v, Value) and v.dtype == dtype for v in (x, y))
-    x, y = (v if direct else operand(c, v, dtype) for v in (x, y))
+    x, y = (x, y) if direct else (operand(c, x, dtype), (factor if kind in SCALED else operand)(c, y, dtype))
     if alpha != 1:
         y = c.b.mul(y, alpha) if isinstance(y, Value) else y * alpha
     if kind in DIVISIONS and dtype in INTEGERS:
@@ -119,7 +128,7 @@ def div(c: Context, x: Any, y: Any, rounding_mode: str | None = None) -> Value:
     if rounding_mode is None or c.dtype in INTEGERS:
         return arithmetic(c, "div", x, y)
     dtype = c.dtype
-    return finish(c, c.b.unary("trunc", c.b.binary("div", operand(c, x, dtype), operand(c, y, dtype))))
+    return finish(c, c.b.unary("trunc", c.b.binary("div", operand(c, x, dtype), factor(c, y, dtype))))
 
 
 @lowers(aten.pow.Tensor_Tensor, aten.pow.Scalar)

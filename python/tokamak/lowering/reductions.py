@@ -11,6 +11,7 @@ from tokamak.importer.segment import HALVES
 
 from .algebra import Expr, exact, rounded, widened
 from .registry import Context, Unsupported, Value, lowers
+from .shapes import axis_of
 
 aten = torch.ops.aten
 
@@ -20,7 +21,8 @@ def axes_of(x: Value, dim: Any) -> list[int]:
     if dim is None or (isinstance(dim, (list, tuple)) and not dim):
         return list(range(x.rank))
     dims = [dim] if isinstance(dim, int) else list(dim)
-    return sorted({d % max(1, x.rank) for d in dims}) if x.rank else []
+    found = {axis_of(x, d) for d in dims}
+    return sorted(found) if x.rank else []
 
 
 def fold(c: Context, kind: str, x: Value, dim: Any, keepdim: bool, correction: int = 0) -> Value:
@@ -153,10 +155,10 @@ def logsumexp(c: Context, x: Value, dim: Any, keepdim: bool = False) -> Value:
 @lowers(aten._softmax.default, aten._log_softmax.default)
 def softmax(c: Context, x: Value, dim: int, half_to_float: bool) -> Value:
     log = ", log = true" if c.node.target is aten._log_softmax.default else ""
-    x = c.b.cast(x, c.dtype)
+    x, axis = c.b.cast(x, c.dtype), axis_of(x, dim)
     if x.rank == 0:
         return c.b.reshape(c.b.op("softmax", [c.b.reshape(x, [1])], f"axis = 0{log}"), [])
-    return c.b.op("softmax", [x], f"axis = {dim % x.rank}{log}")
+    return c.b.op("softmax", [x], f"axis = {axis}{log}")
 
 
 @lowers(aten._softmax_backward_data.default, aten._log_softmax_backward_data.default)

@@ -7,15 +7,17 @@ from typing import Any
 import torch
 
 from .registry import Context, Value, lowers
+from .shapes import axis_of
 
 aten = torch.ops.aten
 
 
 def scan(c: Context, kind: str, x: Value, dim: int) -> Value:
     """As torch does, where a 0-d tensor has one axis of extent 1."""
+    axis = axis_of(x, dim)
     if x.rank == 0:
         return c.b.reshape(c.b.scan(kind, c.b.reshape(x, [1]), 0), [])
-    return c.b.scan(kind, x, dim % x.rank)
+    return c.b.scan(kind, x, axis)
 
 
 for _name in ("cumsum", "cumprod"):

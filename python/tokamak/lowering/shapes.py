@@ -14,6 +14,8 @@ aten = torch.ops.aten
 
 def axis_of(x: Value, dim: int) -> int:
     """Negative axes count from the end; a scalar has one axis to name."""
+    if not -max(1, x.rank) <= dim < max(1, x.rank):
+        raise Unsupported("there is no such axis, and ATen raises")
     return dim % max(1, x.rank)
 
 
