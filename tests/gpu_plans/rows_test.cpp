@@ -54,7 +54,7 @@ TEST(GpuRows, FoldsOfShortRowsAreTakenManyAtOnce) {
 }
 
 TEST(GpuRows, AWarpOrABlockTakesARow) {
-  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "1024")), "reduce: registers, 64 threads, 2 x 8 lanes, 16 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "1024")), "reduce: registers, 32 threads, 4 x 8 lanes, 28 blocks\n");
   EXPECT_EQ(plansOf(layerNorm("bf16", "3", "4096")), "reduce: registers, 128 threads, 4 x 8 lanes, 7 blocks\n");
   EXPECT_EQ(plansOf(softmax("f32", "2", "5000")), "reduce: registers, 160 threads, 8 x 4 lanes, 6 blocks\n");
 }

@@ -161,9 +161,6 @@ class Planner {
     // Long rows and those that begin anywhere want many vectors a thread: less is done once a thread.
     const int wanted = vectors >= 1024 || plan.straddles ? 7 : 4;
     plan.threads = threadsFor(vectors, scaled(wanted, 2, kMaxVectors), base, each.held, gpu_.registers);
-    // Where there is something to wait for between sweeps, two warps with two vectors each are better than one with
-    // four.
-    if (!onlyFolds_ && vectors == 4 * kWarp) plan.threads = 2 * kWarp;
     // Neighbours share whole lines of memory where the rows of a thread follow one another anyhow.
     if (onlyFolds_)
       plan.threads = std::max(plan.threads,
