@@ -19,7 +19,6 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from . import _ext
 from .conv_biases import split_biases
-from .conv_weights import widen_gradients
 from .decompositions import HALVES
 from .engine import engine
 from .host_numbers import take_in
@@ -105,7 +104,6 @@ def compile_graph(
     take_in(module)
     make_products(module)
     split_biases(module)
-    widen_gradients(module)
     split_products(module)
     pick_logs(module)
     add_in_place(module)

@@ -34,11 +34,8 @@ def split_biases(module: GraphModule) -> None:
 
 def is_summed(gradient: Node) -> bool:
     """Whether the kernel that makes it can sum it on its way, which it can where channels come last, or should."""
-    return is_ours(gradient) and (gradient.meta["val"].stride(1) == 1 or is_behind_norm(gradient))
-
-
-def is_behind_norm(gradient: Node) -> bool:
-    return gradient.target is operator.getitem and gradient.args[0].target in NORMS
+    behind_norm = gradient.target is operator.getitem and gradient.args[0].target in NORMS
+    return is_ours(gradient) and (gradient.meta["val"].stride(1) == 1 or behind_norm)
 
 
 def read_by_kernels(node: Node) -> bool:

@@ -2,10 +2,8 @@
 
 import operator
 
-import pytest
 import torch
 import torch.nn.functional as F
-from tokamak import conv_weights
 from tokamak.conv_biases import split, split_biases, sum_gradient
 from tokamak.importer.graph import Importer
 from tokamak.importer.views import reinterpret
@@ -127,36 +125,6 @@ def test_the_gradient_of_a_bias_is_summed_by_the_kernel_before_it():
         )
         assert call[2][3] is None and call[2][10] == [True, True, False]  # ATen does not sum it
         assert "kind = sum" in importer.segments[0].graph.text()
-
-
-def test_the_filters_gradient_of_a_small_convolution_behind_a_norm_is_taken_in_f32():
-    def calls(norm, limit):
-        gradients, inputs = backward_of_a_bias(norm)
-        halves = lambda: tuple(t.to(torch.bfloat16) if t.dim() > 1 else t for t in inputs())  # noqa: E731
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(conv_weights, "SMALL", limit)
-            module = on_a_gpu(gradients, halves)
-            conv_weights.widen_gradients(module)
-        importer = Importer(module, "backward")
-        importer.run()
-        node = next(n for n in module.graph.nodes if n.target is torch.ops.aten.convolution_backward.default)
-        text = importer.segments[0].graph.text()
-        return node.args[0].meta["val"].dtype, [p.meta["val"].dtype for p in node.users], text
-
-    operand, parts, text = calls(True, 1 << 16)
-    assert operand == torch.float32 and set(parts) == {torch.float32}
-    assert "return" in text and ": f32[2, 4, 9, 9]" in text
-    assert calls(True, 100)[0] == calls(False, 1 << 16)[0] == torch.bfloat16
-
-
-def test_gradients_taken_in_f32_are_the_same():
-    gradients, inputs = backward_of_a_bias(True)
-    given = tuple(t.to(torch.bfloat16) if t.dim() > 1 else t for t in inputs())
-    module = on_a_gpu(gradients, lambda: given)
-    conv_weights.widen_gradients(module)
-    module.recompile()
-    for ours, eager in zip(module(*given), gradients(*given), strict=True):
-        torch.testing.assert_close(ours, eager, rtol=0.1, atol=0.1)
 
 
 def test_the_gradient_of_a_bias_that_would_be_read_again_is_atens():
