@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "gpu_plans/run.h"
 
 namespace tokamak::gpu_plans {
@@ -13,6 +15,21 @@ std::string fold(std::string_view kind, std::string_view dtype, std::string_view
     return %0
   }})",
                      kind, dtype, result, rows, columns);
+}
+
+/// Expects the sums of 4096 rows of 8 equal numbers each, two threads side by side and 128 of those down.
+void expectSums(const std::function<double(int64_t)>& numberOf, double sum) {
+  const std::string program = fold("sum", "f32", "f32", "4096", "8");
+  EXPECT_EQ(plansOf(program), "reduce: columns, 2 threads x 128, 4 x 4 lanes\n");
+  const auto graph = parseGraph(program);
+  ASSERT_TRUE(graph) << graph.error().str();
+  Array x(DType::f32, {4096, 8});
+  for (int64_t i = 0; i < 4096 * 8; ++i) x.setDouble(i, numberOf(i / 8));
+  CompileOptions options;
+  options.gpu.emplace();
+  const auto sums = runSimtGraph(*graph, {x}, engine(), options);
+  ASSERT_TRUE(sums) << sums.error().str();
+  for (int64_t column = 0; column < 8; ++column) EXPECT_EQ((*sums)[0].getDouble(column), sum) << column;
 }
 
 TEST(GpuColumns, AThreadTakesNeighbouringColumns) {
@@ -45,36 +62,13 @@ TEST(GpuColumns, EveryKindOfFold) {
 }
 
 TEST(GpuColumns, RowsInFlightAreAddedBeforeTheRunningSumIsTouched) {
-  const std::string program = fold("sum", "f32", "f32", "4096", "8");
-  EXPECT_EQ(plansOf(program), "reduce: columns, 2 threads x 128, 4 x 4 lanes\n");
-  const auto graph = parseGraph(program);
-  ASSERT_TRUE(graph) << graph.error().str();
   // A half is less than the last digit of what each thread begins with; four of them together are not.
-  Array x(DType::f32, {4096, 8});
-  for (int64_t row = 0; row < 4096; ++row)
-    for (int64_t column = 0; column < 8; ++column)
-      x.setDouble(row * 8 + column, row < 128 ? 0x1p24 : row < 512 ? 0.0 : 0.5);
-  CompileOptions options;
-  options.gpu.emplace();
-  const auto sums = runSimtGraph(*graph, {x}, engine(), options);
-  ASSERT_TRUE(sums) << sums.error().str();
-  for (int64_t column = 0; column < 8; ++column)
-    EXPECT_EQ((*sums)[0].getDouble(column), 128 * 0x1p24 + 3584 * 0.5) << column;
+  expectSums([](int64_t row) { return row < 128 ? 0x1p24 : row < 512 ? 0.0 : 0.5; }, 128 * 0x1p24 + 3584 * 0.5);
 }
 
 TEST(GpuColumns, JoiningSumsOfF32RoundsOnce) {
-  const auto graph = parseGraph(fold("sum", "f32", "f32", "4096", "8"));
-  ASSERT_TRUE(graph) << graph.error().str();
   // One thread of 128 finds 2^24, the others a half each, which is less than its last digit.
-  Array x(DType::f32, {4096, 8});
-  for (int64_t row = 0; row < 4096; ++row)
-    for (int64_t column = 0; column < 8; ++column)
-      x.setDouble(row * 8 + column, row == 0 ? 0x1p24 : row < 128 ? 0.5 : 0.0);
-  CompileOptions options;
-  options.gpu.emplace();
-  const auto sums = runSimtGraph(*graph, {x}, engine(), options);
-  ASSERT_TRUE(sums) << sums.error().str();
-  for (int64_t column = 0; column < 8; ++column) EXPECT_EQ((*sums)[0].getDouble(column), 0x1p24 + 64) << column;
+  expectSums([](int64_t row) { return row == 0 ? 0x1p24 : row < 128 ? 0.5 : 0.0; }, 0x1p24 + 64);
 }
 
 TEST(GpuColumns, ManyRowsGoInPieces) {

@@ -46,7 +46,7 @@ struct DownThreads {
 };
 
 /// Joins, lane by lane, what the threads of each column found; every one of them gets the result. `down` is a power of
-/// two. They meet at a barrier for every eight rows that become one.
+/// two. They meet at a barrier, and at one more each time that eight rows of results have become one.
 std::vector<Found> joinDown(Writer& w, const DownThreads& threads, const std::vector<Found>& found);
 
 /// Joins what the threads of each column found in the `blocks` blocks of a cluster, each of which folded rows of its
