@@ -136,9 +136,9 @@ struct MemoryPool::State {
   std::atomic<uint64_t> clock{0};
   std::atomic<int64_t> givenBack{0};
   std::atomic<int64_t> misses{0};
-  std::atomic<int64_t> lasting{0};  // bytes held of this growth
+  std::atomic<int64_t> lasting{0};     // bytes held of this growth
   int regions = 0, mappedRegions = 0;  // made so far, and there now; changed under `cutting`
-  std::mutex cutting;  // before a list's mutex where both are held
+  std::mutex cutting;                  // before a list's mutex where both are held
   static constexpr int kWords = kClasses / 64 + 1;
   std::array<std::atomic<uint64_t>, kWords> filled{};  // one bit a list: not empty; changed under its mutex
   std::array<FreeList, kClasses> lists;
