@@ -38,8 +38,9 @@ std::string fold(std::string_view kind, std::string_view dtype, std::string_view
 TEST(GpuRows, SeveralShortRowsShareAWarp) {
   EXPECT_EQ(plansOf(softmax("f32", "9", "4")),
             "reduce: registers, 1 threads x 32, 1 x 4 lanes, values kept, 32 blocks\n");
-  EXPECT_EQ(plansOf(softmax("bf16", "37", "64")), "reduce: registers, 2 threads x 16, 4 x 8 lanes, 32 blocks\n");
-  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "256")), "reduce: registers, 8 threads x 4, 4 x 8 lanes, 28 blocks\n");
+  EXPECT_EQ(plansOf(softmax("bf16", "37", "64")),
+            "reduce: registers, 4 threads x 8, 2 x 8 lanes, values kept, 32 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "256")), "reduce: registers, 16 threads x 2, 2 x 8 lanes, 32 blocks\n");
 }
 
 TEST(GpuRows, FoldsOfShortRowsAreTakenManyAtOnce) {
@@ -54,9 +55,9 @@ TEST(GpuRows, FoldsOfShortRowsAreTakenManyAtOnce) {
 }
 
 TEST(GpuRows, AWarpOrABlockTakesARow) {
-  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "1024")), "reduce: registers, 32 threads, 4 x 8 lanes, 28 blocks\n");
+  EXPECT_EQ(plansOf(layerNorm("bf16", "5", "1024")), "reduce: registers, 64 threads, 2 x 8 lanes, 16 blocks\n");
   EXPECT_EQ(plansOf(layerNorm("bf16", "3", "4096")), "reduce: registers, 128 threads, 4 x 8 lanes, 7 blocks\n");
-  EXPECT_EQ(plansOf(softmax("f32", "2", "5000")), "reduce: registers, 160 threads, 8 x 4 lanes, 6 blocks\n");
+  EXPECT_EQ(plansOf(softmax("f32", "2", "5000")), "reduce: registers, 192 threads, 7 x 4 lanes, 5 blocks\n");
 }
 
 /// The vectors at an odd row's borders are loaded whole where all of them lie in the tensor: what they hold of the rows

@@ -95,6 +95,11 @@ Registers registersOf(const Lowering& l, int lanes) {
   return out;
 }
 
+/// Whether a row is short and halves down to one vector.
+bool isShortPower(double vectors) {
+  return vectors <= 4 * kWarp && std::has_single_bit(static_cast<unsigned>(vectors));
+}
+
 /// Threads of a row of `vectors` vectors: so many that each has about `wanted` and few have none. Of `held` registers a
 /// vector and `base` more, so that two blocks fit into `registers`, if that can be had.
 int threadsFor(double vectors, int wanted, double base, double held, int registers) {
@@ -104,7 +109,7 @@ int threadsFor(double vectors, int wanted, double base, double held, int registe
   for (int each = 2; each <= kMaxVectors; ++each) {
     const int threads = std::min(kRowThreads, roundUp(vectors / each, kWarp));
     const double rounds = std::ceil(vectors / threads);
-    double cost = threads * rounds * (1 + 0.04 * std::abs(each - wanted));
+    double cost = threads * rounds * (1 + 0.1 * std::abs(each - wanted));
     if ((base + held * rounds) * threads * 2 > registers) cost *= 4;
     if (cost < least) least = cost, best = threads;
   }
@@ -161,6 +166,9 @@ class Planner {
     // Long rows and those that begin anywhere want many vectors a thread: less is done once a thread.
     const int wanted = vectors >= 1024 || plan.straddles ? 7 : 4;
     plan.threads = threadsFor(vectors, scaled(wanted, 2, kMaxVectors), base, each.held, gpu_.registers);
+    // Where there is something to wait for between sweeps, twice the threads with two vectors each are better.
+    if (!onlyFolds_ && !plan.straddles && isShortPower(vectors))
+      plan.threads = std::max(1, static_cast<int>(vectors) / powerUp(scaled(2, 1, 4), 4));
     // Neighbours share whole lines of memory where the rows of a thread follow one another anyhow.
     if (onlyFolds_)
       plan.threads = std::max(plan.threads,
