@@ -130,3 +130,12 @@ def test_long_concatenations(width, dtype):
     got = torch.compile(joined, backend="tokamak", fullgraph=True)(scale, *parts)
     for ours, eager in zip(got, joined(scale, *parts), strict=True):
         torch.testing.assert_close(ours, eager)
+
+
+def test_numbers_made_of_sizes_may_be_negative():
+    def negative(x):
+        n = x.shape[0]
+        return x * (n - 9), x + (-n // 2), (x @ x.t()).triu(-n // 2)
+
+    for rows in (5, 9, 16):
+        compare(negative, [numbers(rows, 4)], grad=True, dynamic=True)

@@ -113,7 +113,16 @@ class Segment:
         return self.op("iota", [], f"axis = {axis}", dtype, shape)
 
     def size(self, dim: Dim) -> Value:
-        """A size as a number, i64[]."""
+        """A size as a number, i64[]; it may be negative, as `n - 9` is."""
+        if isinstance(dim, int):
+            return self.full(dim, "i64")
+        if "-" in dim:
+            above, below = canonical(f"max({dim}, 0)"), canonical(f"max(-({dim}), 0)")
+            return self.binary("sub", self.position(above), self.position(below))
+        return self.position(dim)
+
+    def position(self, dim: Dim) -> Value:
+        """An extent as i64[]."""
         if isinstance(dim, int):
             return self.full(dim, "i64")
         return self.reshape(self.slice(self.iota("i64", [plus(dim, 1)], 0), [dim], [1]), [])
