@@ -25,6 +25,7 @@ from tokamak.absent import why_absent
 from tokamak.lowering import registry
 from tokamak.norm_outputs import is_pointwise
 from tokamak.odd_products import odd_product
+from tokamak.rewriting import ROUNDED
 from tokamak.unread import keeps_checks
 
 from .calls import FAST, has_effect, mutates, op_name
@@ -266,7 +267,8 @@ class Importer:
             raise AssertionError(f"{node.target} was lowered to {value.dtype}{value.shape}, not {wanted[0]}{wanted[1]}")
         if value.shape != wanted[1]:
             value = self.segments[level].reshape(value, wanted[1])  # the same sizes, written differently
-        if self.round_each and value.dtype in HALVES and node.target not in VIEWS:
+        rounds = self.round_each or node.meta.get(ROUNDED, False)
+        if rounds and value.dtype in HALVES and node.target not in VIEWS:
             # A cast that the program wrote is kept, so it rounds here what would stay f32 to the end of the kernel.
             value = self.segments[level].cast(self.segments[level].cast(value, "f32", True), value.dtype)
         return Entry(fake, level, home=level, node=node, inside={level: value})
