@@ -21,10 +21,12 @@ file(WRITE ${python_build}/tokamak-${PROJECT_VERSION}.dist-info/METADATA
      "Metadata-Version: 2.1\nName: tokamak\nVersion: ${PROJECT_VERSION}\n")
 file(WRITE ${python_build}/tokamak-${PROJECT_VERSION}.dist-info/entry_points.txt
      "[torch_dynamo_backends]\ntokamak = tokamak.backend:tokamak\n")
-add_custom_command(
-  TARGET tokamak_python POST_BUILD
-  COMMAND sh -c "for f in '${PROJECT_SOURCE_DIR}'/python/tokamak/*; do ln -sfn \"$f\" '${python_build}/tokamak/'; done"
-  COMMAND ${CMAKE_COMMAND} -E create_symlink ${PROJECT_SOURCE_DIR}/bench/fusionbench ${python_build}/fusionbench
-  VERBATIM)
+file(GLOB modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/tokamak/*)
+list(FILTER modules EXCLUDE REGEX "__pycache__$")
+foreach(module IN LISTS modules)
+  get_filename_component(name ${module} NAME)
+  file(CREATE_LINK ${module} ${python_build}/tokamak/${name} SYMBOLIC)
+endforeach()
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bench/fusionbench ${python_build}/fusionbench SYMBOLIC)
 # The wheel's component alone: `make install` neither builds it nor has a place for it.
 install(TARGETS tokamak_python tokamak_llvm LIBRARY DESTINATION tokamak COMPONENT python EXCLUDE_FROM_ALL)

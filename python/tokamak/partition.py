@@ -33,6 +33,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 from .importer.tensors import device_of
 from .importer.views import VIEWS
 from .norm_outputs import spell_out_batch_norms, spell_out_norms
+from .rounded_terms import round_terms
 
 aten = torch.ops.aten
 ATTENTION = aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -49,6 +50,7 @@ def partition(
     keep_changed_inputs(joint, metadata)
     spell_out_norms(joint)
     spell_out_batch_norms(joint)
+    round_terms(joint)
     compute_sums_of_inputs_again(joint)
     copy_attention_again(joint)
     again = {"ban_recompute_materialized_backward": False} if device_of(joint).type == "cpu" else {}

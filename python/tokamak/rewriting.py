@@ -9,6 +9,7 @@ import torch
 from torch.fx import Graph, Node
 
 IMPLIED = "tokamak_implied"  # in a node's meta: a cast that no program wrote, part of an op that was written out
+ROUNDED = "tokamak_rounded"  # in a node's meta: a half that has its rounded value for everyone who reads it
 
 
 def call(graph: Graph, target: Callable, *args: Any, **kwargs: Any) -> Node:

@@ -9,6 +9,7 @@ from tokamak.importer.graph import Importer
 from tokamak.importer.views import reinterpret
 from tokamak.lowering import registry
 from tokamak.partition import compute_sums_of_inputs_again
+from tokamak.rounded_terms import round_terms
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -150,6 +151,26 @@ def test_a_sum_of_halves_is_of_what_they_were_before_they_were_rounded():
     importer = Importer(module, "forward")
     importer.run()
     assert "reduce" in (text := importer.segments[0].graph.text()) and "f32[16]" in text
+
+
+def test_only_terms_under_a_relu_are_rounded_on_a_gpu():
+    def norm(x):
+        return torch.ops.aten._native_batch_norm_legit.no_stats(x, None, None, True, 0.1, 1e-5)[0]
+
+    def casts(function):
+        with FakeTensorMode():
+            inputs = [torch.empty((8, 16), device="cuda", dtype=torch.bfloat16) for _ in range(2)]
+            module = make_fx(lambda x, r: (function(x, r),), tracing_mode="fake")(*inputs)
+        round_terms(module)
+        importer = Importer(module, "forward")
+        importer.run()
+        lines = importer.segments[0].graph.text().splitlines()
+        return sum("= cast" in line and "synthetic" not in line and ": bf16[8, 16]" in line for line in lines)
+
+    plain = casts(lambda x, r: torch.tanh(norm(x) + r))
+    assert casts(lambda x, r: torch.relu(norm(x) + r)) == plain + 1
+    assert casts(lambda x, r: torch.relu(norm(x).view(16, 8) + r.view(16, 8))) == plain + 1
+    assert casts(lambda x, r: torch.relu(norm(x))) == plain
 
 
 def test_a_sum_of_two_inputs_is_computed_again_instead_of_saved():

@@ -139,3 +139,35 @@ def test_numbers_made_of_sizes_may_be_negative():
 
     for rows in (5, 9, 16):
         compare(negative, [numbers(rows, 4)], grad=True, dynamic=True)
+
+
+def test_integer_arguments_may_be_negative():
+    def f(x, n):
+        kept = (x.detach() * 9).int()
+        return (
+            x * n,
+            x + n // 3 - n % 4,
+            x.tril(n),
+            x.roll(n, 0),
+            x[n % 6],
+            torch.where(x > n, x, n),
+            kept * n,
+            x / (2 * n + 1),
+        )
+
+    compiled = torch.compile(f, backend="tokamak")  # dynamic from the second integer on
+    x = numbers(6, 4)
+    for n in (3, 5, -3, -7, 0, 1, -(2**40)):
+        for ours, eager in zip(compiled(x, n), f(x, n), strict=True):
+            torch.testing.assert_close(ours, eager)
+
+
+def test_integers_that_tensors_hold_may_be_negative():
+    def f(x):
+        return x * x.sum().long().item() + 1
+
+    x = numbers(6, 4).abs()
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        compiled = torch.compile(f, backend="tokamak")
+        for given in (x, -x, x[:3]):
+            torch.testing.assert_close(compiled(given), f(given))

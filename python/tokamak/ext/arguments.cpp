@@ -1,5 +1,8 @@
 #include "arguments.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace tokamak::python {
 
 namespace {
@@ -16,10 +19,17 @@ Ref denseCopy(PyObject* tensor, std::span<const int> order) {
   return owned(PyObject_CallMethod(permuted.get(), "contiguous", nullptr));
 }
 
+int64_t belowZero(int64_t n) {
+  if (n == INT64_MIN) raise(PyExc_OverflowError, "tokamak: an integer argument of a compiled function is -2**63");
+  return std::max<int64_t>(0, -n);
+}
+
 }  // namespace
 
 void Arguments::add(const SegmentInput& input, PyObject* object) {
-  if (input.axis == -2) return addExtent(toInt(object));
+  if (input.axis == SegmentInput::number) return addExtent(toInt(object));
+  if (input.axis == SegmentInput::aboveZero) return addExtent(std::max<int64_t>(0, toInt(object)));
+  if (input.axis == SegmentInput::belowZero) return addExtent(belowZero(toInt(object)));
   Borrowed in = borrow(object);
   const dlpack::Tensor& t = in.tensor;
   if (input.axis >= 0) return addExtent(input.axis < t.rank ? t.shape[input.axis] : 0);

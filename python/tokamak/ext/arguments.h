@@ -9,6 +9,8 @@
 namespace tokamak::python {
 
 struct SegmentInput {
+  /// What an input with such an axis is of a Python integer: its value, or how far that is above zero, or below.
+  static constexpr int number = -2, aboveZero = -3, belowZero = -4;
   int value = 0, axis = -1;
   std::vector<int> order;
 };
@@ -19,7 +21,7 @@ class Arguments {
     extents_.reserve(2 * kRank * count), refs_.reserve(count), kept_.reserve(count);
   }
 
-  /// `object` is a tensor, or a number where the input is one (axis -2).
+  /// `object` is a tensor, or an integer where the input is one or a part of one.
   void add(const SegmentInput& input, PyObject* object);
   std::span<const runtime::TensorRef> refs() const { return refs_; }
 

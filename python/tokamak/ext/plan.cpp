@@ -9,8 +9,8 @@
 /// `constants` maps values to objects that every call starts with. In args, kwargs and outputs `Slot(i)` stands for
 /// value i. `order` permutes a tensor's axes into the executable's (None: as they are). An output of value -1 is a
 /// flag, bool[], and `order` is (exception, message): false raises it. With `axis` at least 0 the input is no data but
-/// the extent of that axis; with -2 it is a Python integer; both reach the executable as an empty tensor of shape [n,
-/// 0].
+/// the extent of that axis; with -2 it is a Python integer, with -3 and -4 how far that is above zero and below; all
+/// reach the executable as an empty tensor of shape [n, 0].
 ///
 /// `growth` says how the plan asks the pool for memory (`runtime/memory_pool.h`): "free", or, in training, "fitted",
 /// "thrifty" or "lasting".

@@ -18,13 +18,23 @@ class Unsupported(Exception):
     """This op, as it is used here, is not ours; the message says why."""
 
 
-def text_of(expr: sympy.Expr) -> str:
-    """The expression in the grammar of docs/ir.md."""
+BELOW = "_below"
+"""Extents are zero or more. An integer `s` that may be negative is `s - s_below`: how far it is above zero and how far
+below."""
+
+
+def may_be_negative(symbol: sympy.Symbol, ranges: Any) -> bool:
+    """Whether it is an integer that was given or read and no size: of those torch knows that they are zero or more."""
+    return not symbol.is_nonnegative and not (symbol in ranges and ranges[symbol].lower >= 0)
+
+
+def text_of(expr: sympy.Expr, signed: frozenset[sympy.Symbol] = frozenset()) -> str:
+    """The expression in the grammar of docs/ir.md; symbols that are `signed` may be negative."""
     if isinstance(expr, (sympy.Integer, int)):
         return str(int(expr))
     if isinstance(expr, sympy.Symbol):
-        return expr.name
-    args = [text_of(a) for a in getattr(expr, "args", ())]
+        return f"({expr.name} - {expr.name}{BELOW})" if expr in signed else expr.name
+    args = [text_of(a, signed) for a in getattr(expr, "args", ())]
     if isinstance(expr, sympy.Add):
         return "(" + " + ".join(args) + ")"
     if isinstance(expr, sympy.Mul):
@@ -51,13 +61,14 @@ def canonical(text: str) -> Dim:
 def dim_of(size: Any) -> Dim:
     """A size of a fake tensor, or a SymInt, without guarding on its value."""
     if isinstance(size, torch.SymInt):
-        return expr_dim(size.node.expr)
+        expr, ranges = size.node.expr, size.node.shape_env.var_to_range
+        return expr_dim(expr, frozenset(s for s in expr.free_symbols if may_be_negative(s, ranges)))
     return int(size)
 
 
 @functools.lru_cache(4096)
-def expr_dim(expr: sympy.Expr) -> Dim:
-    return int(expr) if expr.is_Integer else canonical(text_of(expr))
+def expr_dim(expr: sympy.Expr, signed: frozenset[sympy.Symbol]) -> Dim:
+    return int(expr) if expr.is_Integer else canonical(text_of(expr, signed))
 
 
 def shape_of(value: torch.Tensor) -> tuple[Dim, ...]:

@@ -14,7 +14,6 @@ import functools
 import operator
 from typing import Any
 
-import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule, Node
@@ -25,18 +24,19 @@ from tokamak.absent import why_absent
 from tokamak.lowering import registry
 from tokamak.norm_outputs import is_pointwise
 from tokamak.odd_products import odd_product
+from tokamak.rewriting import ROUNDED
 from tokamak.unread import keeps_checks
 
 from .calls import FAST, has_effect, mutates, op_name
 from .constants import read_when_run
-from .dims import Unsupported, dim_of, hint_of, memory_order, shape_of
+from .dims import Unsupported, dim_of, memory_order, shape_of
 from .entries import Entry, Refusal
 from .known import known_values
 from .layouts import lay_out_results, written_back
 from .levels import bytes_of, computed_again, late_levels
 from .products import ended, own_products
 from .segment import HALVES, Segment, Value
-from .sizes import carry_symbols, float_in, number_slot
+from .sizes import NUMBER, carry_symbols, float_in, learn_symbol, number_slot
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
 from .views import PRODUCTS, VIEWS, direct_view, make_result_views, reinterpret, seen_results
 
@@ -183,14 +183,9 @@ class Importer:
 
     def learn_symbols(self, entry: Entry) -> None:
         fake = entry.fake
-        if isinstance(fake, torch.SymInt) and isinstance(fake.node.expr, sympy.Symbol):
-            self.symbols.setdefault(fake.node.expr.name, (entry, -2))
-            self.hints[fake.node.expr.name] = hint_of(fake)
-        elif isinstance(fake, torch.Tensor):
-            for axis, size in enumerate(fake.shape):
-                if isinstance(size, torch.SymInt) and isinstance(size.node.expr, sympy.Symbol):
-                    self.symbols.setdefault(size.node.expr.name, (entry, axis))
-                    self.hints.setdefault(size.node.expr.name, hint_of(size))
+        learn_symbol(self, fake, entry, NUMBER)
+        for axis, size in enumerate(fake.shape if isinstance(fake, torch.Tensor) else ()):
+            learn_symbol(self, size, entry, axis)
 
     def compute(self, node: Node) -> Entry:
         fake = node.meta.get("val")
@@ -266,7 +261,8 @@ class Importer:
             raise AssertionError(f"{node.target} was lowered to {value.dtype}{value.shape}, not {wanted[0]}{wanted[1]}")
         if value.shape != wanted[1]:
             value = self.segments[level].reshape(value, wanted[1])  # the same sizes, written differently
-        if self.round_each and value.dtype in HALVES and node.target not in VIEWS:
+        rounds = self.round_each or node.meta.get(ROUNDED, False)
+        if rounds and value.dtype in HALVES and node.target not in VIEWS:
             # A cast that the program wrote is kept, so it rounds here what would stay f32 to the end of the kernel.
             value = self.segments[level].cast(self.segments[level].cast(value, "f32", True), value.dtype)
         return Entry(fake, level, home=level, node=node, inside={level: value})

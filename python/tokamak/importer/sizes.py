@@ -13,12 +13,15 @@ from torch.utils._sympy.reference import PythonReferenceAnalysis
 
 from tokamak import _ext
 
-from .dims import Unsupported
+from .dims import BELOW, Unsupported, hint_of, may_be_negative
 from .entries import Entry
 from .segment import Segment, Value
 
 if TYPE_CHECKING:
     from .graph import Importer
+
+NUMBER, ABOVE_ZERO, BELOW_ZERO = -2, -3, -4
+"""Where an input has an axis: it is a Python integer, or how far that is above zero, or below (`ext/plan.cpp`)."""
 
 
 def number_slot(importer: Importer, entry: Entry) -> int:
@@ -50,11 +53,30 @@ def float_in(importer: Importer, entry: Entry, level: int) -> Value:
     return importer.value_in(entry.tensor, level)
 
 
+def learn_symbol(importer: Importer, size: Any, entry: Entry, axis: int) -> None:
+    """Notes where a symbol is found, if `size` is one."""
+    if not isinstance(size, torch.SymInt) or not isinstance(symbol := size.node.expr, sympy.Symbol):
+        return
+    importer.symbols.setdefault(symbol.name, (entry, axis))
+    hint = hint_of(size)
+    importer.hints.setdefault(symbol.name, max(hint, 0))
+    if may_be_negative(symbol, size.node.shape_env.var_to_range):
+        importer.hints.setdefault(symbol.name + BELOW, max(-hint, 0))
+
+
 def carry_symbols(importer: Importer, level: int, segment: Segment) -> None:
     """A segment learns each symbol from a tensor of shape [symbol, 0], whatever its other inputs are."""
-    for name in segment.graph.symbols():
-        entry, axis = importer.symbols[name]
+    names = segment.graph.symbols()
+    for name in names:
+        entry, axis = importer.symbols[name.removesuffix(BELOW)]
         slot = importer.slot_of(entry)
+        if name.endswith(BELOW) and axis == NUMBER:
+            axis = BELOW_ZERO
+        elif name.endswith(BELOW):  # of a tensor's extent
+            slot, axis = importer.new_slot(), NUMBER
+            importer.constants[slot] = 0
+        elif axis == NUMBER and name + BELOW in names:
+            axis = ABOVE_ZERO
         segment.input(f"size.{name}", "bool", [name, 0])
         importer.reads[level].append((slot, None, axis))
 
@@ -65,7 +87,7 @@ def evaluator(expr: sympy.Expr, symbols: list, axes: list[int], kind: type) -> A
     number = as_function(expr, symbols)
 
     def compute(*sources):
-        return convert(number(*(x if axis == -2 else x.shape[axis] for x, axis in zip(sources, axes, strict=True))))
+        return convert(number(*(x if axis == NUMBER else x.shape[axis] for x, axis in zip(sources, axes, strict=True))))
 
     return compute
 
