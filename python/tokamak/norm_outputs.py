@@ -125,10 +125,14 @@ class Writer:
         return x
 
     def as_given(self, result: torch.fx.Node, output: torch.fx.Node) -> torch.fx.Node:
-        """In the dtype and shape of what it replaces."""
+        """In the dtype, shape and layout of what it replaces."""
         value = output.meta["val"]
         if result.meta["val"].shape != value.shape:
             result = self(aten.view.default, result, list(value.shape))
+        made = result.meta["val"]
+        known = all(isinstance(s, int) for t in (made, value) for s in (*t.shape, *t.stride()))
+        if known and value.is_contiguous() and not made.is_contiguous():
+            result = self(aten.clone.default, result, memory_format=torch.contiguous_format)
         return self.cast(result, value.dtype)
 
 

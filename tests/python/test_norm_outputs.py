@@ -90,3 +90,9 @@ def test_sizes_may_change():
         eager = torch.autograd.grad(norm_gelu(*arguments).sum(), arguments)
         for ours, theirs in zip(got, eager, strict=True):
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_written_again_lies_as_the_norm_gives_it():
+    torch._dynamo.reset()
+    x = torch.randn(8, 10).t().requires_grad_()
+    assert torch.compile(lambda x: F.layer_norm(x, (8,)), backend="tokamak")(x).stride() == (8, 1)
