@@ -116,7 +116,9 @@ struct MemoryPool::Block {
 
   bool isWhole() const { return !before && !after; }
   static bool isListed(const Block* block) { return block && block->place.load(std::memory_order_relaxed) == listed; }
-  static bool isFree(const Block* block) { return block && block->place.load(std::memory_order_relaxed) != held; }
+  static bool isFree(const Block* block, Place upTo) {
+    return isListed(block) || (block && block->place.load(std::memory_order_relaxed) == upTo);
+  }
 };
 
 struct MemoryPool::State {
@@ -194,15 +196,15 @@ struct MemoryPool::State {
     block->place.store(Block::listed, std::memory_order_relaxed);
   }
 
-  /// A kept block cut to size, once neighbours are joined: of the oldest region that has one the smallest, so that
-  /// young regions stay untouched or become empty. Null: the system has no more.
+  /// A kept block cut to size, once neighbours are joined; with those whose pages were given back only where nothing
+  /// else is large enough, for they would be touched anew. Null: the system has no more.
   Block* fit(SizeClass size) {
     std::lock_guard lock(cutting);
-    joinAll();
-    Block* block = nullptr;
-    while ((block = bestFrom(size.index))) {
-      int64_t bytes = 0;
-      if (takeFree(block, bytes)) break;  // else another thread took it
+    joinAll(Block::listed);
+    Block* block = takeBest(size.index);
+    if (!block) {
+      joinAll(Block::absent);
+      block = takeBest(size.index);
     }
     if (!block) block = obtainRegion(size.bytes);
     if (!block || block->size - size.bytes < kThriftyFrom) return block;
@@ -222,6 +224,15 @@ struct MemoryPool::State {
     cached.fetch_add(rest->size, std::memory_order_relaxed);
     push(rest);
     return block;
+  }
+
+  /// Of the oldest region that has one the smallest, so that young regions stay untouched or become empty.
+  Block* takeBest(int firstClass) {
+    while (Block* block = bestFrom(firstClass)) {
+      int64_t bytes = 0;
+      if (takeFree(block, bytes)) return block;  // else another thread took it
+    }
+    return nullptr;
   }
 
   Block* bestFrom(int firstClass) {
@@ -246,13 +257,14 @@ struct MemoryPool::State {
 
   int64_t hugeFrom(int64_t offset) const { return options.hugePages ? offset : INT64_MAX; }
 
-  void joinAll() {
+  /// Joins listed blocks with free neighbours up to a place: listed ones alone, or absent ones too.
+  void joinAll(Block::Place upTo) {
     const int first = classOf(kThriftyFrom).index;
     for (FreeList* list = nextFilled(first); list; list = nextFilled(classOfList(*list) + 1)) {
-      while (Block* block = popJoinable(*list)) {
+      while (Block* block = popJoinable(*list, upTo)) {
         int64_t bytes = block->size;
         cached.fetch_sub(bytes, std::memory_order_relaxed);
-        block = joined(block, bytes);
+        block = joined(block, bytes, upTo);
         block->sizeClass = floorClassOf(block->size);
         cached.fetch_add(block->size, std::memory_order_relaxed);
         push(block);
@@ -260,10 +272,10 @@ struct MemoryPool::State {
     }
   }
 
-  Block* popJoinable(FreeList& list) {
+  Block* popJoinable(FreeList& list, Block::Place upTo) {
     std::lock_guard lock(list.mutex);
     for (Block* block = list.newest; block; block = block->older) {
-      if (!Block::isFree(block->before) && !Block::isFree(block->after)) continue;
+      if (!Block::isFree(block->before, upTo) && !Block::isFree(block->after, upTo)) continue;
       unlink(list, block);
       return block;
     }
@@ -271,9 +283,9 @@ struct MemoryPool::State {
   }
 
   /// A block that is nobody's, with the free ones before and behind it; `bytes` grows by those that were listed.
-  Block* joined(Block* block, int64_t& bytes) {
-    while (block->after && takeFree(block->after, bytes)) absorbNext(block);
-    while (block->before && takeFree(block->before, bytes)) {
+  Block* joined(Block* block, int64_t& bytes, Block::Place upTo = Block::absent) {
+    while (Block::isFree(block->after, upTo) && takeFree(block->after, bytes)) absorbNext(block);
+    while (Block::isFree(block->before, upTo) && takeFree(block->before, bytes)) {
       block = block->before;
       absorbNext(block);
     }

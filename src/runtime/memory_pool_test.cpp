@@ -120,6 +120,18 @@ TEST(MemoryPool, BlocksAreJoinedWithNeighboursWhosePagesWereGivenBack) {
   EXPECT_EQ(pool.counters().misses, 1);
 }
 
+TEST(MemoryPool, PagesThatAreThereServeBeforeThoseThatWereGivenBack) {
+  MemoryPool pool({.limitBytes = 1 << 30});
+  PoolBlock a = *pool.allocate(4 << 20, Growth::fitted), b = *pool.allocate(4 << 20, Growth::fitted);
+  PoolBlock c = *pool.allocate(4 << 20, Growth::fitted);
+  const std::byte* there = b.data();
+  a.reset();
+  pool.trim();
+  b.reset();
+  PoolBlock again = *pool.allocate(2 << 20, Growth::fitted);
+  EXPECT_EQ(again.data(), there);
+}
+
 TEST(MemoryPool, FittedBlocksAreCutFromKeptOnesAndJoinedAgain) {
   MemoryPool pool({.limitBytes = 1 << 30});
   std::byte* whole = nullptr;
