@@ -15,7 +15,7 @@ from torch.fx import GraphModule, Node
 
 from .importer.views import VIEWS
 from .lowering import registry
-from .rewriting import call
+from .rewriting import ROUNDED, call
 
 aten = torch.ops.aten
 NORMS = (aten.native_batch_norm_backward.default, aten.batch_norm_backward.default)
@@ -64,6 +64,7 @@ def split(module: GraphModule, node: Node) -> None:
         column = call(graph, aten.view.default, bias, [bias.meta["val"].shape[0], *ones])
         total = graph.call_function(aten.add.Tensor, (alone, column))
     alone.meta["val"] = total.meta["val"] = node.meta["val"]
+    total.meta[ROUNDED] = node.meta.get(ROUNDED, False)
     node.replace_all_uses_with(total)
     graph.erase_node(node)
 

@@ -1,46 +1,53 @@
 """Halves that are rounded where a program in eager mode rounds them, though a kernel could keep them in f32.
 
-What is added under a ReLU decides which elements let gradients through. Where the terms cancel, a rounding of one of
-them changes the sign of the sum, and a kernel that skips it lets other elements through than eager: no more of them
-wrong on the whole, but each shows in every gradient before it. So the terms keep their roundings:
+The sign of what a ReLU reads decides which gradients it lets through. A kernel that skips a rounding before it lets other
+elements through than eager: no more of them wrong on the whole, but each shows in every gradient before it. So in
+training whatever a function with a kink reads keeps its roundings, as far back as kernels of ours reach:
 
-    relu(batch_norm(x) + r)    // batch_norm(x) is rounded before it is added
+    relu(batch_norm(convolution(x) + bias) + r)    // the sum with the bias and the norm are rounded
 """
 
 from __future__ import annotations
-
-import operator
 
 import torch
 from torch.fx import GraphModule, Node
 
 from .decompositions import HALVES
-from .importer.views import VIEWS
 from .rewriting import IMPLIED, ROUNDED
 
 aten = torch.ops.aten
-SUMS = (aten.add.Tensor, aten.sub.Tensor)
+KINKED = (
+    aten.relu.default,
+    aten.leaky_relu.default,
+    aten.hardtanh.default,
+    aten.hardswish.default,
+    aten.hardsigmoid.default,
+    aten.threshold.default,
+)
+PRODUCTS = (aten.convolution.default, aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default)
 
 
 def round_terms(joint: GraphModule) -> None:
-    """Marks the terms of sums that ReLUs read, in the joint graph of a forward and a backward pass."""
-    for relu in joint.graph.find_nodes(op="call_function", target=aten.relu.default):
-        total = relu.args[0]
-        if total.target not in SUMS or total.meta["val"].dtype not in HALVES:
+    """Marks what functions with kinks read, in the joint graph of a forward and a backward pass."""
+    waiting, seen = [], set()
+    for target in KINKED:
+        for node in joint.graph.find_nodes(op="call_function", target=target):
+            if is_half(node.args[0]):
+                waiting.append(node.args[0])
+    while waiting:
+        node = waiting.pop()
+        if node in seen or node.op != "call_function":
             continue
-        for term in total.args[:2]:
-            if isinstance(term, Node) and is_half(term):
-                source = made_by(term)
-                source.meta[ROUNDED] = True
-                source.meta.pop(IMPLIED, None)
-
-
-def made_by(node: Node) -> Node:
-    """Whose result a node is, or is a view of."""
-    while node.target in VIEWS or node.target is operator.getitem:
-        node = node.args[0]
-    return node
+        seen.add(node)
+        if is_half(node):
+            node.meta[ROUNDED] = True
+            node.meta.pop(IMPLIED, None)
+        if node.target not in PRODUCTS:
+            waiting.extend(node.all_input_nodes)
 
 
 def is_half(node: Node) -> bool:
-    return isinstance(value := node.meta.get("val"), torch.Tensor) and value.dtype in HALVES
+    """Whether it gives halves, among others perhaps."""
+    value = node.meta.get("val")
+    given = value if isinstance(value, (tuple, list)) else (value,)
+    return any(isinstance(one, torch.Tensor) and one.dtype in HALVES for one in given)

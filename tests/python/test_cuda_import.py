@@ -153,7 +153,7 @@ def test_a_sum_of_halves_is_of_what_they_were_before_they_were_rounded():
     assert "reduce" in (text := importer.segments[0].graph.text()) and "f32[16]" in text
 
 
-def test_only_terms_under_a_relu_are_rounded_on_a_gpu():
+def test_what_a_relu_reads_is_rounded_as_in_eager_mode():
     def norm(x):
         return torch.ops.aten._native_batch_norm_legit.no_stats(x, None, None, True, 0.1, 1e-5)[0]
 
@@ -168,9 +168,28 @@ def test_only_terms_under_a_relu_are_rounded_on_a_gpu():
         return sum("= cast" in line and "synthetic" not in line and ": bf16[8, 16]" in line for line in lines)
 
     plain = casts(lambda x, r: torch.tanh(norm(x) + r))
-    assert casts(lambda x, r: torch.relu(norm(x) + r)) == plain + 1
-    assert casts(lambda x, r: torch.relu(norm(x).view(16, 8) + r.view(16, 8))) == plain + 1
-    assert casts(lambda x, r: torch.relu(norm(x))) == plain
+    assert casts(lambda x, r: torch.relu(norm(x) + r)) == plain + 2
+    assert casts(lambda x, r: torch.relu(norm(x * 3))) == plain + 2
+    assert casts(lambda x, r: torch.tanh(torch.relu(norm(x)) * r)) == plain + 1
+    assert casts(lambda x, r: torch.relu(x)) == plain
+
+
+def test_a_bias_that_a_relu_reads_behind_a_norm_is_added_as_in_eager_mode():
+    def function(x, w, b):
+        y = F.conv2d(x, w, b)
+        return (torch.relu(torch.ops.aten._native_batch_norm_legit.no_stats(y, None, None, True, 0.1, 1e-5)[0]),)
+
+    with FakeTensorMode():
+        shapes = ((2, 3, 9, 9), (4, 3, 3, 3), (4,))
+        inputs = [torch.empty(shape, device="cuda", dtype=torch.bfloat16) for shape in shapes]
+        module = make_fx(function, tracing_mode="fake")(*inputs)
+    round_terms(module)
+    split_biases(module)
+    importer = Importer(module, "forward")
+    importer.run()
+    lines = next(iter(importer.segments.values())).graph.text().splitlines()
+    biased = next(i for i, line in enumerate(lines) if "= add" in line)
+    assert "= cast" in lines[biased + 2] and "synthetic" not in lines[biased + 2], lines
 
 
 def test_a_sum_of_two_inputs_is_computed_again_instead_of_saved():
