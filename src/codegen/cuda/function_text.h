@@ -69,6 +69,7 @@ class FunctionText {
   std::optional<Text> quickText(const kernel::Bin& e);
   std::optional<Text> exponential(const kernel::Un& e, double k);
   std::optional<Text> onePlusErf(const kernel::Bin& sum, double k);
+  std::optional<Text> overRoot(const kernel::Bin& quotient);
   struct Terms {
     int own = 0, shared = 0;  // of a sum: those of which a product is made for each lane, and the others
   };
@@ -100,6 +101,7 @@ class FunctionText {
   bool straddles(kernel::ExprId id, const kernel::Load& e) const;
   Text straddlingLoad(kernel::ExprId id, const kernel::Load& e);
   Text piecewiseLoad(kernel::ExprId id, const kernel::Load& e, int piece);
+  kernel::ExprId beforeWidening(kernel::ExprId id) const;
   void piecewiseStore(const kernel::Store& s, int piece);
   std::string memoryArray(kernel::ExprId value);  // holds it as it lies in memory
   const kernel::Splat* uniform(kernel::ExprId mask) const;

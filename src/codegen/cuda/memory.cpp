@@ -118,10 +118,18 @@ void FunctionText::narrowLanes(ExprId id) {
   remember(id, {{name + "[l]", Level::atom}, 0, name});
 }
 
+/// Halves that were widened are what they were: they are not rounded again.
+ExprId FunctionText::beforeWidening(ExprId id) const {
+  const auto* narrow = std::get_if<Convert>(&kernel_.expr(id).node);
+  const auto* wide = narrow ? std::get_if<Convert>(&behind(narrow->a)) : nullptr;
+  return wide && isHalf(kernel_.type(id).dtype) && kernel_.type(wide->a) == kernel_.type(id) ? wide->a : id;
+}
+
 void FunctionText::piecewiseStore(const Store& s, int piece) {
   const std::string to = fmt::format("{} + {}", nameOf(s.buffer), named(s.index).at(Level::sum));
-  if (!s.mask || uniform(s.mask)) narrowLanes(s.value);
-  const std::string from = memoryArray(s.value);
+  const ExprId stored = beforeWidening(s.value);
+  if (!s.mask || uniform(s.mask)) narrowLanes(stored);
+  const std::string from = memoryArray(stored);
   const std::string store = snippets_.use(s.streaming ? "store_streaming" : "store");
   if (!s.mask)
     line(fmt::format("{}<{}>({}, {});", store, piece, to, from));

@@ -92,6 +92,18 @@ TEST(SharedFactors, GoIntoSumsOfWhatLanesShare) {
   EXPECT_NE(exact.find("s * (v[l] - m - v[l] * n)"), std::string::npos) << exact;
 }
 
+TEST(QuickFunctions, MultiplyInsteadOfDividingByARoot) {
+  const std::string quotient = "v/splat<8>(sqrt(s))";
+  const std::string quick = textOfSum(quotient, true), exact = textOfSum(quotient, false);
+  EXPECT_NE(quick.find("v[l] * rsqrtf(s)"), std::string::npos) << quick;
+  EXPECT_EQ(exact.find("rsqrtf"), std::string::npos) << exact;
+}
+
+TEST(Stores, RoundNothingTwice) {
+  const std::string text = textOfSum("cast<f32>(cast<bf16>(v*splat<8>(s)))", true);
+  EXPECT_EQ(text.find("tk::narrow_bf16("), text.rfind("tk::narrow_bf16(")) << text;
+}
+
 TEST(SharedFactors, StayWhereADifferenceMayBeNothing) {
   const std::string text = textOfSum("splat<8>(s)*(v - splat<8>(m))", true);
   EXPECT_NE(text.find("s * (v[l] - m)"), std::string::npos) << text;

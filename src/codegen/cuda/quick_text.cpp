@@ -69,9 +69,19 @@ std::optional<Text> FunctionText::onePlusErf(const Bin& sum, double k) {
   return {};
 }
 
+/// a / sqrt(x), where lanes share x, as a product: infinite, zero and not a number where the quotient is.
+std::optional<Text> FunctionText::overRoot(const Bin& quotient) {
+  auto* shared = std::get_if<Splat>(&behind(quotient.b));
+  auto* root = shared ? std::get_if<Un>(&behind(shared->a)) : nullptr;
+  if (!root || root->kind != UnaryKind::sqrt) return {};
+  const Text factor = unaryText(snippets_, UnaryKind::rsqrt, DType::f32, value(root->a));
+  return infix(value(quotient.a), "*", factor, Level::product);
+}
+
 std::optional<Text> FunctionText::quickText(const Bin& e) {
   if (!snippets_.quick() || kernel_.type(e.a).dtype != DType::f32) return {};
   if (e.kind == BinaryKind::add) return onePlusErf(e, 1.0);
+  if (e.kind == BinaryKind::div) return overRoot(e);
   if (e.kind != BinaryKind::mul) return {};
   for (const auto& [factor, other] : {std::pair(e.a, e.b), std::pair(e.b, e.a)}) {
     if (const auto k = numberOf(factor); k && *k > 0) {
