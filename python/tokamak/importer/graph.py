@@ -31,6 +31,7 @@ from .calls import FAST, has_effect, mutates, op_name
 from .constants import read_when_run
 from .dims import Unsupported, dim_of, memory_order, shape_of
 from .entries import Entry, Refusal
+from .fixed import fixed_values, laid_as
 from .known import known_values
 from .layouts import lay_out_results, written_back
 from .levels import bytes_of, computed_again, late_levels
@@ -77,7 +78,7 @@ class Importer:
         self.symbols: dict[str, tuple[Entry, int]] = {}  # where a symbol's value is found: an entry's axis, or -2
         self.hints: dict[str, int] = {}
         self.constants: dict[int, Any] = {}
-        self.known: dict[Node, torch.Tensor | None] = {}  # what frozen weights alone decide
+        self.known: dict[Node, torch.Tensor | None] = {}  # what frozen weights, or sizes, alone decide
         self.again: set[Node] = set()  # what each segment computes for itself
         self.refusals: list[Refusal] = []
         self.required: dict[int, dict[tuple[type, str], list[Value]]] = {}  # what has to hold, by what is raised else
@@ -89,7 +90,7 @@ class Importer:
     # The walk
 
     def run(self) -> None:
-        self.known = known_values(self.module.graph, self.constant_arguments())
+        self.known = {**fixed_values(self.module.graph), **known_values(self.module.graph, self.constant_arguments())}
         self.read_when_run = read_when_run(self.module.graph)
         is_called = functools.cache(self.will_be_called)
         self.late = late_levels(self.module.graph, is_called, self.is_view)
@@ -166,8 +167,10 @@ class Importer:
         if value is None:
             return Entry(node.meta["val"], node=node)
         entry = Entry(node.meta["val"], slot=self.new_slot(), node=node, object=value)
+        value = laid_as(value, entry.fake)
         self.constants[entry.slot] = value
-        entry.emit = lambda level, t=value: self.segment(level).constant(t)
+        if self.frozen or value.nbytes <= CONSTANT_BYTES:
+            entry.emit = lambda level, t=value: self.segment(level).constant(t)
         return entry
 
     def attribute(self, node: Node) -> Entry:

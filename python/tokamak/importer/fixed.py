@@ -1,0 +1,104 @@
+"""Integers and truths that depend on nothing but sizes: computed once, when the graph is compiled.
+
+Masks and positions of a static shape are the same at every call. What kernels compute of counted positions where they
+need it costs nothing and is left to them; a running sum, a pick or a concatenation would be a kernel of its own:
+
+    (arange(n) != 0).cumsum(0)[arange(n)]    // one tensor, made when the graph is compiled
+
+Floating-point numbers are left to kernels, which round them as they do those of other tensors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.fx import Graph, Node
+
+from .views import VIEWS
+
+aten = torch.ops.aten
+KEPT = 1 << 20  # bytes of a tensor that is kept
+COMPUTED = 1 << 24  # elements of one that is computed on the way
+UNSET = {aten.empty.memory_format, aten.empty_strided.default, aten.new_empty.default, aten.empty_like.default}
+
+
+def fixed_values(graph: Graph) -> dict[Node, torch.Tensor | None]:
+    """Of the nodes that need not run: their values on the CPU, or None where only others of them read it."""
+    fixed: set[Node] = set()
+    dear: set[Node] = set()
+    for node in graph.nodes:
+        if node.op == "call_function" and all(i in fixed for i in node.all_input_nodes) and is_countable(node):
+            fixed.add(node)
+            if any(i in dear for i in node.all_input_nodes) or is_dear(node):
+                dear.add(node)
+    values = Values()
+    kept: dict[Node, torch.Tensor | None] = {}
+    for node in reversed(graph.nodes):
+        if node not in fixed:
+            continue
+        if node.users and all(user in kept for user in node.users):
+            kept[node] = None
+        elif node in dear and node.target not in VIEWS and is_small(node) and not is_result(node):
+            if (value := values.of(node)) is not None:
+                kept[node] = value
+    return kept
+
+
+def is_countable(node: Node) -> bool:
+    """Whether a call gives one tensor of integers or truths, the same every time, and changes nothing."""
+    target, fake = node.target, node.meta.get("val")
+    if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten" or target in UNSET:
+        return False
+    if target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
+        return False
+    if not isinstance(fake, torch.Tensor) or type(fake.numel()) is not int or fake.numel() > COMPUTED:
+        return False
+    return fake.layout == torch.strided and not fake.is_floating_point() and not fake.is_complex()
+
+
+def is_dear(node: Node) -> bool:
+    """Whether no kernel that reads the operands has the result for nothing."""
+    return bool(node.all_input_nodes) and node.target not in VIEWS and torch.Tag.pointwise not in node.target.tags
+
+
+def is_small(node: Node) -> bool:
+    return node.meta["val"].numel() * node.meta["val"].element_size() <= KEPT
+
+
+def is_result(node: Node) -> bool:
+    """Whether the caller gets to see it, and may change it."""
+    return any(user.op == "output" or (user.target in VIEWS and is_result(user)) for user in node.users)
+
+
+def laid_as(value: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
+    """The same elements where, and in the order in which, the graph has them."""
+    if value.device == fake.device and value.stride() == fake.stride():
+        return value
+    with unset_fake_temporarily():
+        place = torch.empty_strided(fake.shape, fake.stride(), dtype=fake.dtype, device=fake.device)
+        return place.copy_(value)
+
+
+class Values:
+    """Values of fixed nodes, each computed when it is first asked for; None of what eager refuses to compute."""
+
+    def __init__(self) -> None:
+        self.values: dict[Node, Any] = {}
+
+    def of(self, node: Node) -> torch.Tensor | None:
+        if node not in self.values:
+            inputs = [self.of(i) for i in node.all_input_nodes]
+            self.values[node] = None if any(i is None for i in inputs) else self.computed(node)
+        return self.values[node]
+
+    def computed(self, node: Node) -> torch.Tensor | None:
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), self.values.__getitem__)
+        if kwargs.get("device") is not None:
+            kwargs = {**kwargs, "device": torch.device("cpu")}
+        try:
+            with unset_fake_temporarily(), torch.no_grad():
+                return node.target(*args, **kwargs)
+        except (RuntimeError, IndexError, ValueError, TypeError):  # to be raised by the call, as in eager
+            return None
