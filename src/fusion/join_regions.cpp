@@ -20,6 +20,7 @@ class Joiner {
   }
 
   bool run() {
+    joinTwins();
     bool any = false;
     for (size_t a = 0; a < plan_.regions.size(); ++a)
       for (size_t b = 0; b < plan_.regions.size(); ++b)
@@ -170,7 +171,52 @@ class Joiner {
     return std::find(values.begin(), values.end(), v) != values.end();
   }
 
+  /// Small kernels that differ in what they read alone, one after another, become one: its launch is most of a kernel.
+  void joinTwins() {
+    for (size_t a = 0; a < plan_.regions.size(); ++a) {
+      const Region first = plan_.regions[a];
+      for (size_t b = a + 1; b < std::min(a + 4, plan_.regions.size());)
+        if (twins(first, plan_.regions[b]) && areSmall(plan_.regions[a], plan_.regions[b]) && mayRunAt(a, b))
+          merge(a, b);
+        else
+          ++b;
+    }
+  }
+  bool twins(const Region& first, const Region& second) const {
+    return first.kind == RegionKind::pointwise && second.kind == RegionKind::pointwise &&
+           first.domain == second.domain &&
+           std::ranges::equal(first.nodes, second.nodes, [&](ValueId x, ValueId y) {
+             return graph_.node(x).op == graph_.node(y).op && graph_.type(x) == graph_.type(y);
+           });
+  }
+  bool areSmall(const Region& first, const Region& second) const {
+    double bytes = 0;
+    int64_t weight = 0;
+    for (const Region* region : {&first, &second}) {
+      for (const auto* values : {&region->inputs, &region->outputs})
+        for (ValueId v : *values) bytes += likely(graph_.type(v).bytes(), options_.hints);
+      for (ValueId v : region->nodes) weight += opWeight(graph_.node(v));
+    }
+    constexpr double kLaunches = 8;  // of time to move them, in which one launch less shows
+    constexpr size_t kStreams = 8;
+    const MachineModel& machine = options_.machine;
+    return bytes <= kLaunches * machine.launchMicroseconds * machine.bytesPerMicrosecond &&
+           weight <= machine.maxWeight / 2 && first.inputs.size() + second.inputs.size() <= kStreams;
+  }
+  /// Whether region b needs nothing that region a or one after it stores.
+  bool mayRunAt(size_t a, size_t b) const {
+    return std::none_of(plan_.regions[b].inputs.begin(), plan_.regions[b].inputs.end(), [&](ValueId v) {
+      return std::any_of(plan_.regions.begin() + static_cast<ptrdiff_t>(a),
+                         plan_.regions.begin() + static_cast<ptrdiff_t>(b),
+                         [&](const Region& region) { return contains(region.outputs, home(v)); });
+    });
+  }
+
   void join(size_t a, size_t b) {
+    merge(a, b);
+    reorder();
+  }
+  void merge(size_t a, size_t b) {
     Region merged = plan_.regions[a];
     const Region columns = plan_.regions[b];
     for (ValueId v : columns.nodes)
@@ -196,7 +242,6 @@ class Joiner {
     });
     plan_.regions[a] = std::move(merged);
     plan_.regions.erase(plan_.regions.begin() + static_cast<ptrdiff_t>(b));
-    reorder();
   }
 
   /// Producers first, else as it was.

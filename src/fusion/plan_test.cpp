@@ -141,6 +141,41 @@ TEST(PlanFusion, ReadersOfOneInputShareARegion) {
   EXPECT_EQ(plan.ledger.fusedBytes, 1024 * 1024 * 4.0 + 2 * 1024 * 4.0);
 }
 
+size_t regionsOnAGpu(const Graph& graph) {
+  FusionOptions options;
+  options.machine.pairsFolds = true;
+  options.machine.bytesPerMicrosecond = 4e6;
+  options.libraryTypes = {DType::f32};
+  options.epilogues = false;
+  const FusionPlan plan = planFusion(graph, options);
+  expectSound(graph, plan);
+  return plan.regions.size();
+}
+
+TEST(PlanFusion, SmallKernelsThatAreAlikeAreOneLaunchOnAGpu) {
+  const auto text = [](const std::string& shape, const std::string& last) {
+    return "graph @twins(%q: f32[" + shape + "], %k: f32[" + shape + "], %v: f32[" + shape + "]) {\n  %0 = tanh %q : f32[" +
+           shape + "]\n  %1 = tanh %k : f32[" + shape + "]\n  %2 = " + last + " : f32[" + shape +
+           "]\n  return %0, %1, %2\n}";
+  };
+  EXPECT_EQ(regionsOnAGpu(parsed(text("64, 1024", "tanh %v"))), 1u);
+  EXPECT_EQ(regionsOnAGpu(parsed(text("64, 1024", "exp %v"))), 2u) << "of another kind";
+  EXPECT_EQ(regionsOnAGpu(parsed(text("65536, 1024", "tanh %v"))), 3u) << "too large for a launch to show";
+  EXPECT_EQ(planFusion(parsed(text("64, 1024", "tanh %v")), {}).regions.size(), 3u) << "on the CPU";
+}
+
+TEST(PlanFusion, KernelsThatWaitForOneAnotherAreNoTwins) {
+  EXPECT_EQ(regionsOnAGpu(parsed(R"(graph @chain(%x: f32[64, 64], %y: f32[64, 64]) {
+  %0 = matmul %x, %y : f32[64, 64]
+  %1 = tanh %0 : f32[64, 64]
+  %2 = matmul %1, %y : f32[64, 64]
+  %3 = tanh %2 : f32[64, 64]
+  %4 = matmul %3, %y : f32[64, 64]
+  return %4
+})")),
+            5u);
+}
+
 TEST(PlanFusion, AProductIsARegionOfItsOwnWithWhatFollowsInPlace) {
   const Graph graph = parsed(R"(graph @product(%a: f32[64, 128], %b: f32[128, 32], %r: f32[64, 32]) {
   %p = matmul %a, %b : f32[64, 32]
