@@ -1,8 +1,8 @@
 """Halves that are rounded where a program in eager mode rounds them, though a kernel could keep them in f32.
 
-The sign of what a ReLU reads decides which gradients it lets through. A kernel that skips a rounding before it lets other
-elements through than eager: no more of them wrong on the whole, but each shows in every gradient before it. So in
-training whatever a function with a kink reads keeps its roundings, as far back as kernels of ours reach:
+The sign of what a ReLU reads decides which gradients it lets through. A kernel that skips a rounding before it lets
+other elements through than eager: no more of them wrong on the whole, but each shows in every gradient before it. So
+in training whatever a function with a kink reads keeps its roundings, as far back as kernels of ours reach:
 
     relu(batch_norm(convolution(x) + bias) + r)    // the sum with the bias and the norm are rounded
 """

@@ -184,8 +184,7 @@ class Joiner {
   }
   bool twins(const Region& first, const Region& second) const {
     return first.kind == RegionKind::pointwise && second.kind == RegionKind::pointwise &&
-           first.domain == second.domain &&
-           std::ranges::equal(first.nodes, second.nodes, [&](ValueId x, ValueId y) {
+           first.domain == second.domain && std::ranges::equal(first.nodes, second.nodes, [&](ValueId x, ValueId y) {
              return graph_.node(x).op == graph_.node(y).op && graph_.type(x) == graph_.type(y);
            });
   }
@@ -249,6 +248,7 @@ class Joiner {
     std::vector<Region> ordered;
     std::vector<bool> placed(plan_.regions.size(), false);
     std::vector<std::vector<size_t>> producers;
+    producers.reserve(plan_.regions.size());
     for (size_t r = 0; r < plan_.regions.size(); ++r) producers.push_back(producersOf(r));
     while (ordered.size() < plan_.regions.size())
       for (size_t r = 0; r < plan_.regions.size(); ++r)

@@ -19,8 +19,8 @@ namespace tokamak {
 /// Regions of folds with regions of folds that make pairs with them (machine.pairsFolds): a mean and a variance of rows
 /// too long to be held are read once.
 ///
-/// Small pointwise regions that differ in what they read alone, and of which none has to wait for another: the rotations
-/// of queries and keys are one kernel.
+/// Small pointwise regions that differ in what they read alone, and of which none has to wait for another: the
+/// rotations of queries and keys are one kernel.
 ///
 /// Regions stay in an order in which producers run first. `edges` that no longer cross between regions are fused.
 void joinRegions(const Graph& graph, const FusionOptions& options, FusionPlan& plan, std::vector<LedgerEdge>& edges);

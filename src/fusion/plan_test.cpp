@@ -154,9 +154,9 @@ size_t regionsOnAGpu(const Graph& graph) {
 
 TEST(PlanFusion, SmallKernelsThatAreAlikeAreOneLaunchOnAGpu) {
   const auto text = [](const std::string& shape, const std::string& last) {
-    return "graph @twins(%q: f32[" + shape + "], %k: f32[" + shape + "], %v: f32[" + shape + "]) {\n  %0 = tanh %q : f32[" +
-           shape + "]\n  %1 = tanh %k : f32[" + shape + "]\n  %2 = " + last + " : f32[" + shape +
-           "]\n  return %0, %1, %2\n}";
+    return "graph @twins(%q: f32[" + shape + "], %k: f32[" + shape + "], %v: f32[" + shape +
+           "]) {\n  %0 = tanh %q : f32[" + shape + "]\n  %1 = tanh %k : f32[" + shape + "]\n  %2 = " + last +
+           " : f32[" + shape + "]\n  return %0, %1, %2\n}";
   };
   EXPECT_EQ(regionsOnAGpu(parsed(text("64, 1024", "tanh %v"))), 1u);
   EXPECT_EQ(regionsOnAGpu(parsed(text("64, 1024", "exp %v"))), 2u) << "of another kind";
