@@ -40,9 +40,8 @@ def fixed_values(graph: Graph) -> dict[Node, torch.Tensor | None]:
             continue
         if node.users and all(user in kept for user in node.users):
             kept[node] = None
-        elif node in dear and node.target not in VIEWS and is_small(node) and not is_result(node):
-            if (value := values.of(node)) is not None:
-                kept[node] = value
+        elif node in dear and may_be_kept(node) and (value := values.of(node)) is not None:
+            kept[node] = value
     return kept
 
 
@@ -63,8 +62,9 @@ def is_dear(node: Node) -> bool:
     return bool(node.all_input_nodes) and node.target not in VIEWS and torch.Tag.pointwise not in node.target.tags
 
 
-def is_small(node: Node) -> bool:
-    return node.meta["val"].numel() * node.meta["val"].element_size() <= KEPT
+def may_be_kept(node: Node) -> bool:
+    fake = node.meta["val"]
+    return fake.numel() * fake.element_size() <= KEPT and node.target not in VIEWS and not is_result(node)
 
 
 def is_result(node: Node) -> bool:
