@@ -192,29 +192,6 @@ def test_a_bias_that_a_relu_reads_behind_a_norm_is_added_as_in_eager_mode():
     assert "= cast" in lines[biased + 2] and "synthetic" not in lines[biased + 2], lines
 
 
-def test_products_in_the_gradient_of_a_batch_norm_are_rounded_as_in_eager_mode():
-    def rounded(dtype, order, weights=None):
-        with FakeTensorMode():
-            x = torch.empty((2, 8, 5, 5), device="cuda", dtype=dtype).to(memory_format=order)
-            w = torch.empty(8, device="cuda", dtype=weights or dtype)
-            stat = torch.empty(8, device="cuda")
-            module = make_fx(
-                lambda g, x, w, m, r: torch.ops.aten.native_batch_norm_backward(
-                    g, x, w, None, None, m, r, True, 1e-5, [True, True, True]
-                ),
-                tracing_mode="fake",
-            )(x, x, w, stat, stat)
-        importer = Importer(module, "backward")
-        importer.run()
-        lines = importer.segments[0].graph.text().splitlines()
-        return any("= cast" in line and "synthetic" not in line and "[2, 8, 5, 5]" in line for line in lines)
-
-    assert rounded(torch.bfloat16, torch.contiguous_format) and rounded(torch.float16, torch.contiguous_format)
-    assert not rounded(torch.bfloat16, torch.channels_last)
-    assert not rounded(torch.float32, torch.contiguous_format)
-    assert not rounded(torch.bfloat16, torch.contiguous_format, torch.float32)
-
-
 def test_a_sum_of_two_inputs_is_computed_again_instead_of_saved():
     def forward(x, r, w):
         return torch.tanh(x + r), x + w, (x + r) + x

@@ -228,27 +228,8 @@ def batch_norm_backward(c: Context, grad: Value, x: Value, weight: Value | None,
     else:
         m, rstd = expr(c, mean).reshape(each), (expr(c, var).reshape(each) + eps).rsqrt()
     centred = expr(c, x) - m
-    products = grad * centred
-    if rounds_products(c, mask):
-        products = products.cast(x.dtype).cast(products.value.dtype)
-    total, along = grad.fold("sum", axes), products.fold("sum", axes)
+    total, along = grad.fold("sum", axes), (grad * centred).fold("sum", axes)
     scale = affine(rstd, weight, None, each)
     dx = grad - total / count - centred * (along * rstd * rstd / count) if training else grad
     out = (dx * scale, along * rstd, total)
     return tuple(result(c, v, i) if mask[i] else None for i, v in enumerate(out))
-
-
-def rounds_products(c: Context, mask: Any) -> bool:
-    """Whether eager rounds each product of the fold to the input's dtype.
-
-    It does so on a GPU where halves do not lie with their channels last and their gradient is wanted. All gradients
-    before this one hang on that sum, so it is taken alike.
-    """
-    x, weight = (arg.meta["val"] if arg is not None else None for arg in c.node.args[1:3])
-    if x.device.type != "cuda" or x.dtype not in (torch.float16, torch.bfloat16) or not mask[0]:
-        return False
-    if weight is not None and weight.dtype != x.dtype:
-        return False  # cuDNN's
-    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    last = x.dim() in formats and x.is_contiguous(memory_format=formats[x.dim()])
-    return not last and not (x.is_contiguous() and x.stride(1) == 1)
