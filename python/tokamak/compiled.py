@@ -29,6 +29,7 @@ from .odd_products import split_products
 from .options import Options
 from .picked_logs import pick_logs
 from .pixel_convs import make_products
+from .repeated import share_repeated
 from .tied_weights import add_in_place
 
 log = logging.getLogger("tokamak")
@@ -101,6 +102,7 @@ def compile_graph(
 ) -> CompiledGraph:
     """Compiles; `weights` are arguments to take as constants."""
     module.graph.eliminate_dead_code()
+    share_repeated(module)
     take_in(module)
     make_products(module)
     split_biases(module)

@@ -1,11 +1,12 @@
-"""Integers and truths that depend on nothing but sizes: computed once, when the graph is compiled.
+"""Integers, truths and picked numbers that depend on nothing but sizes: computed once, when the graph is compiled.
 
 Masks and positions of a static shape are the same at every call. What kernels compute of counted positions where they
 need it costs nothing and is left to them; a running sum, a pick or a concatenation would be a kernel of its own:
 
     (arange(n) != 0).cumsum(0)[arange(n)]    // one tensor, made when the graph is compiled
 
-Floating-point numbers are left to kernels, which round them as they do those of other tensors.
+Floating-point numbers are left to kernels, which round them as they do those of other tensors, unless they are picked
+and nothing else: an attention's `where(mask, 0, -inf)`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .views import VIEWS
 aten = torch.ops.aten
 KEPT = 1 << 20  # bytes of a tensor that is kept
 COMPUTED = 1 << 24  # elements of one that is computed on the way
-UNSET = {aten.empty.memory_format, aten.empty_strided.default, aten.new_empty.default, aten.empty_like.default}
+PICKING = {aten.where.self, aten.scalar_tensor.default, aten.full.default, aten.clone.default, *VIEWS}
 
 
 def fixed_values(graph: Graph) -> dict[Node, torch.Tensor | None]:
@@ -46,15 +47,21 @@ def fixed_values(graph: Graph) -> dict[Node, torch.Tensor | None]:
 
 
 def is_countable(node: Node) -> bool:
-    """Whether a call gives one tensor of integers or truths, the same every time, and changes nothing."""
+    """Whether a call gives one tensor, exact and the same every time, and changes nothing."""
     target, fake = node.target, node.meta.get("val")
-    if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten" or target in UNSET:
+    if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten" or is_unset(target):
         return False
     if target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
         return False
     if not isinstance(fake, torch.Tensor) or type(fake.numel()) is not int or fake.numel() > COMPUTED:
         return False
-    return fake.layout == torch.strided and not fake.is_floating_point() and not fake.is_complex()
+    exact = target in PICKING or not fake.is_floating_point()
+    return fake.layout == torch.strided and exact and not fake.is_complex()
+
+
+def is_unset(target: torch._ops.OpOverload) -> bool:
+    """Whether what it gives is whatever was in memory."""
+    return "empty" in target._schema.name
 
 
 def is_dear(node: Node) -> bool:
