@@ -61,3 +61,33 @@ def test_what_is_large_is_computed_by_kernels():
         return x + torch.arange(1 << 19).cumsum(0)[:4]
 
     compare(large, [torch.randn(4)])
+
+
+def test_views_of_any_kind_are_made_anew_too():
+    def complex_view(x):
+        m = torch.arange(6).cumsum(0)
+        return x + m, torch.view_as_real(m.view(torch.complex64))
+
+    compiled = torch.compile(complex_view, backend="tokamak")
+    first = compiled(torch.zeros(6))[1].clone()
+    compiled(torch.zeros(6))[1].fill_(7)
+    assert torch.equal(compiled(torch.zeros(6))[1], first)
+    assert compiled(torch.zeros(6))[0].tolist() == [0, 1, 3, 6, 10, 15]
+
+
+def test_long_chains():
+    def sums(x):
+        m = torch.arange(6)
+        for i in range(700):
+            m = m + i
+        return x + m.flip(0)
+
+    def views(x):
+        m = torch.arange(6).cumsum(0)
+        for _ in range(300):
+            m = m.view(2, 3).view(6)
+        return x + m
+
+    for function in (sums, views):
+        x = torch.randn(6)
+        torch.testing.assert_close(torch.compile(function, backend="tokamak")(x), function(x))

@@ -11,6 +11,7 @@ and nothing else: an attention's `where(mask, 0, -inf)`.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import torch
@@ -21,7 +22,7 @@ from .views import VIEWS
 
 aten = torch.ops.aten
 KEPT = 1 << 20  # bytes of a tensor that is kept
-COMPUTED = 1 << 24  # elements of one that is computed on the way
+COMPUTED = 1 << 22  # elements of one that is computed on the way
 PICKING = {aten.where.self, aten.scalar_tensor.default, aten.full.default, aten.clone.default, *VIEWS}
 
 
@@ -34,16 +35,21 @@ def fixed_values(graph: Graph) -> dict[Node, torch.Tensor | None]:
             fixed.add(node)
             if any(i in dear for i in node.all_input_nodes) or is_dear(node):
                 dear.add(node)
-    values = Values()
-    kept: dict[Node, torch.Tensor | None] = {}
+    if not dear:
+        return {}
+    seen = seen_by_caller(graph)
+    kept: list[Node] = []
+    spared: set[Node] = set()
     for node in reversed(graph.nodes):
         if node not in fixed:
             continue
-        if node.users and all(user in kept for user in node.users):
-            kept[node] = None
-        elif node in dear and may_be_kept(node) and (value := values.of(node)) is not None:
-            kept[node] = value
-    return kept
+        if node.users and all(user in spared for user in node.users):
+            spared.add(node)
+        elif node in dear and node.target not in VIEWS and node not in seen and is_small(node):
+            spared.add(node)
+            kept.append(node)
+    values = computed(graph, kept)
+    return {node: values.get(node) for node in spared} if values else {}
 
 
 def is_countable(node: Node) -> bool:
@@ -69,14 +75,25 @@ def is_dear(node: Node) -> bool:
     return bool(node.all_input_nodes) and node.target not in VIEWS and torch.Tag.pointwise not in node.target.tags
 
 
-def may_be_kept(node: Node) -> bool:
-    fake = node.meta["val"]
-    return fake.numel() * fake.element_size() <= KEPT and node.target not in VIEWS and not is_result(node)
+def is_small(node: Node) -> bool:
+    return node.meta["val"].numel() * node.meta["val"].element_size() <= KEPT
 
 
-def is_result(node: Node) -> bool:
-    """Whether the caller gets to see it, and may change it."""
-    return any(user.op == "output" or (user.target in VIEWS and is_result(user)) for user in node.users)
+def seen_by_caller(graph: Graph) -> set[Node]:
+    """What the caller gets to see, or a view of it, and may change."""
+    seen: set[Node] = set()
+    for node in reversed(graph.nodes):
+        if node.op == "output" or (node in seen and may_share(node)):
+            seen.update(node.all_input_nodes)
+    return seen
+
+
+def may_share(node: Node) -> bool:
+    """Whether what a node gives may lie in its operands' memory."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return target is operator.getitem
+    return target in VIEWS or any(given.alias_info is not None for given in target._schema.returns)
 
 
 def laid_as(value: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
@@ -88,24 +105,30 @@ def laid_as(value: torch.Tensor, fake: torch.Tensor) -> torch.Tensor:
         return place.copy_(value)
 
 
-class Values:
-    """Values of fixed nodes, each computed when it is first asked for; None of what eager refuses to compute."""
-
-    def __init__(self) -> None:
-        self.values: dict[Node, Any] = {}
-
-    def of(self, node: Node) -> torch.Tensor | None:
-        if node not in self.values:
-            inputs = [self.of(i) for i in node.all_input_nodes]
-            self.values[node] = None if any(i is None for i in inputs) else self.computed(node)
-        return self.values[node]
-
-    def computed(self, node: Node) -> torch.Tensor | None:
-        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), self.values.__getitem__)
+def computed(graph: Graph, kept: list[Node]) -> dict[Node, torch.Tensor]:
+    """Their values; none at all where eager refuses to compute one, so that the call raises what eager does."""
+    waiting, needed = list(kept), set(kept)
+    while waiting:
+        for node in waiting.pop().all_input_nodes:
+            if node not in needed:
+                needed.add(node)
+                waiting.append(node)
+    readers = {node: sum(user in needed for user in node.users) for node in needed}
+    values: dict[Node, Any] = {}
+    lasting = set(kept)
+    for node in graph.nodes:
+        if node not in needed:
+            continue
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), values.__getitem__)
         if kwargs.get("device") is not None:
             kwargs = {**kwargs, "device": torch.device("cpu")}
         try:
             with unset_fake_temporarily(), torch.no_grad():
-                return node.target(*args, **kwargs)
-        except (RuntimeError, IndexError, ValueError, TypeError):  # to be raised by the call, as in eager
-            return None
+                values[node] = node.target(*args, **kwargs)
+        except (RuntimeError, IndexError, ValueError, TypeError):
+            return {}
+        for operand in node.all_input_nodes:
+            readers[operand] -= 1
+            if not readers[operand] and operand not in lasting:
+                del values[operand]
+    return values

@@ -12,6 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, Node
 
+from .fixed import seen_by_caller
 from .views import VIEWS
 
 aten = torch.ops.aten
@@ -43,7 +44,8 @@ def known_values(graph: Graph, weights: dict[Node, torch.Tensor]) -> dict[Node, 
             known.add(node)
             if size := sum(from_weights.get(i, 0) for i in inputs):
                 from_weights[node] = size
-    done = {n for n, size in from_weights.items() if n not in weights and is_worth_it(n, size)}
+    seen = seen_by_caller(graph)
+    done = {n for n, size in from_weights.items() if n not in weights and n not in seen and is_worth_it(n, size)}
     values = Values(weights)
     return {n: values.of(n) if any(r not in done for r in n.users) else None for n in done}
 
@@ -62,11 +64,7 @@ def is_worth_it(node: Node, size: int) -> bool:
     fake = node.meta["val"]
     elements = fake.numel()
     small = isinstance(elements, int) and elements * fake.element_size() <= max(SMALL, 2 * size)
-    return small and node.target not in VIEWS and not is_result(node)
-
-
-def is_result(node: Node) -> bool:
-    return any(r.op == "output" or (r.target in VIEWS and is_result(r)) for r in node.users)
+    return small and node.target not in VIEWS
 
 
 class Values:
