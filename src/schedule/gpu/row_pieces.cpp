@@ -11,7 +11,7 @@ void Rows::runPiece(ExprId b, ExprId t, const Pieces& pieces, const std::vector<
   const Sweep& sweep = phases_.sweeps[0];
   SweepFolds folds = begin(sweep, true);
   overLoops(sweep, folds, w_.let("begin", w_.mul(piece, w_.i64(pieces.size))), pieces.size);
-  const std::vector<Found> found = join(folds);
+  const std::vector<Found> found = join(folds, hasNoHalves(l_));
   w_.when(w_.binary(BinaryKind::eq, t, w_.i64(0)), [&] {
     for (size_t k = 0; k < found.size(); ++k) storePiece(w_, partial[k], b, found[k]);
   });

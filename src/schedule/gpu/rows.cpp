@@ -251,11 +251,11 @@ void Rows::store(const Sweep& sweep, const std::vector<Chunk*>& chunks) {
   });
 }
 
-/// What all threads of the row found.
-std::vector<Found> Rows::join(SweepFolds& folds) {
+/// What all threads of the row found; `exact`: sums of f32 are joined in f64.
+std::vector<Found> Rows::join(SweepFolds& folds, bool exact) {
+  const ExprId turn = turn_ ? w_.get(turn_) : ExprId{};
   return fromRowStart(
-      joinThreads(w_, {thread_, plan_.threads, plan_.rows, plan_.cluster, rank_, turn_ ? w_.get(turn_) : ExprId{}},
-                  folds.found(false)));
+      joinThreads(w_, {thread_, plan_.threads, plan_.rows, plan_.cluster, rank_, turn, exact}, folds.found(false)));
 }
 
 std::vector<Found> Rows::fromRowStart(std::vector<Found> found) const {

@@ -57,7 +57,7 @@ class Rows {
   void take(const Sweep& sweep, SweepFolds& folds, const std::vector<Chunk*>& chunks);
   void store(const Sweep& sweep, const std::vector<Chunk*>& chunks);
   void carry(const Sweep& sweep, const Chunk& chunk);
-  std::vector<Found> join(SweepFolds& folds);
+  std::vector<Found> join(SweepFolds& folds, bool exact = false);
   /// With positions counted from the row's start.
   std::vector<Found> fromRowStart(std::vector<Found> found) const;
   void finish(const Sweep& sweep, SweepFolds& folds, const std::vector<Found>& found);
