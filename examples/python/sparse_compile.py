@@ -1,6 +1,7 @@
-"""The guide to sparse PyTorch models, as a script. Run it with a folder to write to."""
+"""The guide to sparse PyTorch models, as a script. It writes to the folder that it is given, or to one of its own."""
 
 import sys
+import tempfile
 
 import tokamak
 import torch
@@ -90,7 +91,7 @@ def refusals():
 
 def main():
     torch.manual_seed(0)
-    first_model(sys.argv[1])
+    first_model(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     formats()
     masks()
     refusals()

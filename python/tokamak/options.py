@@ -43,10 +43,12 @@ class Options:
         if mode not in MODES:
             allowed = ", ".join(repr(m) for m in MODES if m)
             raise ValueError(f"tokamak has no mode {mode!r}. The modes are {allowed}.")
+        if given is not None and not isinstance(given, dict):
+            raise ValueError(f"tokamak's options are a dictionary, not {given!r}. The options are {', '.join(names)}.")
         for name in given or {}:
             if name not in names:
                 close = difflib.get_close_matches(str(name), names, 1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
+                hint = f"; did you mean {close[0]!r}?" if close else "."
                 raise ValueError(f"tokamak has no option {name!r}{hint} The options are {', '.join(names)}.")
         options = cls(**(given or {}), capture=MODES[mode])
         options.check()
@@ -68,3 +70,5 @@ class Options:
                 raise ValueError(f"option {name!r} is True or False, not {getattr(self, name)!r}")
         if self.explain is not None and not isinstance(self.explain, (str, os.PathLike)):
             raise ValueError(f"option 'explain' is the path of an HTML file to write, not {self.explain!r}")
+        if self.explain is not None and not os.path.isdir(folder := os.path.dirname(os.path.abspath(self.explain))):
+            raise ValueError(f"option 'explain': there is no folder {folder!r} to write {str(self.explain)!r} to")

@@ -24,6 +24,8 @@ def test_entry_point_is_found():
     "options, words",
     [
         ({"freez": True}, "did you mean 'freeze'"),
+        ({"max_autotune": True}, "has no option 'max_autotune'. The options are"),
+        ({"explain": "/nowhere/at/all.html"}, "there is no folder '/nowhere/at'"),
         ({"precision": "fp64"}, "'fp32', 'eager'"),
         ({"fallback": "loud"}, "'silent', 'warn', 'error'"),
         ({"freeze": 1}, "True or False"),
@@ -33,6 +35,11 @@ def test_entry_point_is_found():
 def test_wrong_options_name_the_right_ones(options, words):
     with pytest.raises(Exception, match=words):
         compile(lambda x: x + 1, **options)(torch.ones(3))
+
+
+def test_options_are_a_dictionary():
+    with pytest.raises(Exception, match="options are a dictionary"):
+        torch.compile(lambda x: x + 1, backend="tokamak", options=["freeze"])(torch.ones(3))
 
 
 def test_one_segment_runs_from_one_call():
