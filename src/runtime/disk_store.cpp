@@ -65,7 +65,9 @@ DiskStore::DiskStore(const KernelCacheOptions& options, Warn warn) : options_(op
   if (!options_.make && std::filesystem::status(file_, error).type() == std::filesystem::file_type::not_found) return;
   std::filesystem::create_directories(options_.folder, error);
   if (error) {
-    warn_(fmt::format("the kernel cache cannot use {}: {}", options_.folder, error.message()));
+    warn_(
+        fmt::format("the kernel cache cannot use {}: {}; kernels are not kept (TOKAMAK_CACHE_DIR names another folder)",
+                    options_.folder, error.message()));
     return;
   }
   if (const int code = open(); code != SQLITE_OK) failed(code, "open");

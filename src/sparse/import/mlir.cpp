@@ -28,7 +28,8 @@ Result<ImportedProgram> readMlir(std::string_view text, const std::string& file,
     return Diagnostic{"T0850",
                       {file, 0, 0},
                       "MLIR cannot be read: the component that does it was not built or is not where it should be",
-                      fmt::format("install libmlir-19-dev (scripts/bootstrap.sh does), then build again; tried:\n{}",
+                      fmt::format("the wheel has none: install libmlir-19-dev (scripts/bootstrap.sh does) and use the "
+                                  "tokamak of 'make build', or name the component in TOKAMAK_MLIR; tried:\n{}",
                                   tried.empty() ? library->path() : tried)};
   Result<ImportedProgram> out = Diagnostic{};
   read(text, file, options, out);
