@@ -101,8 +101,8 @@ def compile_graph(
     weights: dict[int, torch.Tensor] | None = None,
 ) -> CompiledGraph:
     """Compiles; `weights` are arguments to take as constants."""
-    module.graph.eliminate_dead_code()
     share_repeated(module)
+    module.graph.eliminate_dead_code()
     take_in(module)
     make_products(module)
     split_biases(module)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from .importer.fixed import is_unset
+from .importer.calls import is_function, mutates
 from .importer.views import VIEWS
 from .lowering import registry
 
@@ -23,12 +23,10 @@ from .lowering import registry
 def share_repeated(module: GraphModule) -> None:
     """Rewrites the graph in place."""
     first = first_alike(module.graph)
-    for node in module.graph.nodes:
-        if is_call(node):
-            for operand in node.all_input_nodes:
-                if first[operand] is not operand:
-                    node.replace_input_with(operand, first[operand])
-    module.graph.eliminate_dead_code()
+    for node in filter(is_call, module.graph.nodes):
+        for operand in node.all_input_nodes:
+            if first[operand] is not operand:
+                node.replace_input_with(operand, first[operand])
 
 
 def first_alike(graph: Graph) -> dict[Node, Node]:
@@ -37,7 +35,7 @@ def first_alike(graph: Graph) -> dict[Node, Node]:
     seen: dict[Any, Node] = {}
     for node in graph.nodes:
         first[node] = node
-        if is_function(node):
+        if node.op == "call_function" and is_function(node.target) and not node.is_impure():
             args, kwargs = torch.fx.map_arg((node.args, node.kwargs), lambda n: Operand(first[n]))
             first[node] = seen.setdefault((node.target, exactly(args), exactly(kwargs)), node)
     return first
@@ -61,20 +59,9 @@ def exactly(value: Any) -> Any:
     return type(value), repr(value)
 
 
-def is_function(node: Node) -> bool:
-    """Whether it gives the same of the same arguments, and nothing else happens."""
-    target = node.target
-    if node.op != "call_function" or not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
-        return False
-    tensor = isinstance(node.meta.get("val"), torch.Tensor)
-    changing = target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags
-    return tensor and not changing and not is_unset(target) and not node.is_impure()
-
-
 def is_call(node: Node) -> bool:
     """Whether ATen runs it, and does no more than read its operands."""
     target = node.target
     if node.op != "call_function" or target is operator.getitem or target in VIEWS:
         return False
-    mutable = not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable
-    return not mutable and registry.find(target) is None
+    return not mutates(target) and registry.find(target) is None

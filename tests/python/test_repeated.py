@@ -16,6 +16,7 @@ def traced(function, *shapes, dtype=torch.bfloat16):
         inputs = [torch.empty(shape, device="cuda", dtype=dtype) for shape in shapes]
         module = make_fx(lambda *xs: tuple(function(*xs)), tracing_mode="fake")(*inputs)
     share_repeated(module)
+    module.graph.eliminate_dead_code()
     return module
 
 

@@ -44,3 +44,11 @@ def has_effect(target: Any) -> bool:
         "c10d_functional",
         "_c10d_functional",
     )
+
+
+def is_function(target: Any) -> bool:
+    """Whether an op of ATen gives the same of the same arguments, and does nothing else."""
+    if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
+        return False
+    unset = "empty" in target._schema.name  # gives whatever was in memory
+    return not (target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags or unset)

@@ -18,6 +18,9 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, Node
 
+from tokamak.norm_outputs import is_pointwise
+
+from .calls import is_function
 from .views import VIEWS
 
 aten = torch.ops.aten
@@ -54,25 +57,18 @@ def fixed_values(graph: Graph) -> dict[Node, torch.Tensor | None]:
 
 def is_countable(node: Node) -> bool:
     """Whether a call gives one tensor, exact and the same every time, and changes nothing."""
-    target, fake = node.target, node.meta.get("val")
-    if not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten" or is_unset(target):
+    fake = node.meta.get("val")
+    if not is_function(node.target) or not isinstance(fake, torch.Tensor):
         return False
-    if target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
+    if type(fake.numel()) is not int or fake.numel() > COMPUTED:
         return False
-    if not isinstance(fake, torch.Tensor) or type(fake.numel()) is not int or fake.numel() > COMPUTED:
-        return False
-    exact = target in PICKING or not fake.is_floating_point()
+    exact = node.target in PICKING or not fake.is_floating_point()
     return fake.layout == torch.strided and exact and not fake.is_complex()
-
-
-def is_unset(target: torch._ops.OpOverload) -> bool:
-    """Whether what it gives is whatever was in memory."""
-    return "empty" in target._schema.name
 
 
 def is_dear(node: Node) -> bool:
     """Whether no kernel that reads the operands has the result for nothing."""
-    return bool(node.all_input_nodes) and node.target not in VIEWS and torch.Tag.pointwise not in node.target.tags
+    return bool(node.all_input_nodes) and node.target not in VIEWS and not is_pointwise(node)
 
 
 def is_small(node: Node) -> bool:

@@ -166,8 +166,8 @@ class Importer:
         value = self.known[node]
         if value is None:
             return Entry(node.meta["val"], node=node)
+        value = laid_as(value, node.meta["val"])
         entry = Entry(node.meta["val"], slot=self.new_slot(), node=node, object=value)
-        value = laid_as(value, entry.fake)
         self.constants[entry.slot] = value
         if self.frozen or value.nbytes <= CONSTANT_BYTES:
             entry.emit = lambda level, t=value: self.segment(level).constant(t)

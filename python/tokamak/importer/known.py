@@ -12,6 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import Graph, Node
 
+from .calls import is_function
 from .fixed import seen_by_caller
 from .views import VIEWS
 
@@ -52,10 +53,8 @@ def known_values(graph: Graph, weights: dict[Node, torch.Tensor]) -> dict[Node, 
 
 def is_pure(node: Node) -> bool:
     """Whether a call gives one tensor, with the same elements every time, and changes nothing."""
-    target, fake = node.target, node.meta.get("val")
-    if node.op != "call_function" or not isinstance(target, torch._ops.OpOverload) or target.namespace != "aten":
-        return False
-    if target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
+    fake = node.meta.get("val")
+    if node.op != "call_function" or not is_function(node.target):
         return False
     return isinstance(fake, torch.Tensor) and fake.layout == torch.strided and fake.device.type == "cpu"
 
