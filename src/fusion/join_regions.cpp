@@ -171,7 +171,7 @@ class Joiner {
     return std::find(values.begin(), values.end(), v) != values.end();
   }
 
-  /// Small kernels that differ in what they read alone, one after another, become one: its launch is most of a kernel.
+  /// Small kernels that stand near each other and differ in what they read alone become one, to spare launches.
   void joinTwins() {
     for (size_t a = 0; a < plan_.regions.size(); ++a) {
       const Region first = plan_.regions[a];
@@ -215,24 +215,25 @@ class Joiner {
     merge(a, b);
     reorder();
   }
+  /// Region a is both; b is gone.
   void merge(size_t a, size_t b) {
     Region merged = plan_.regions[a];
-    const Region columns = plan_.regions[b];
-    for (ValueId v : columns.nodes)
-      if (merged.folded != columns.folded && opAs<Reduce>(graph_, v) && !contains(merged.nodes, v))
+    const Region second = plan_.regions[b];
+    for (ValueId v : second.nodes)
+      if (merged.folded != second.folded && opAs<Reduce>(graph_, v) && !contains(merged.nodes, v))
         merged.across.push_back(v);
-    for (ValueId v : columns.nodes)
+    for (ValueId v : second.nodes)
       if (!contains(merged.nodes, v)) merged.nodes.push_back(v);
     std::sort(merged.nodes.begin(), merged.nodes.end());
     std::sort(merged.across.begin(), merged.across.end());
-    for (ValueId v : columns.inputs)
+    for (ValueId v : second.inputs)
       if (!contains(merged.nodes, v) && !contains(merged.inputs, v)) merged.inputs.push_back(v);
     std::erase_if(merged.inputs, [&](ValueId v) { return contains(merged.nodes, v); });
     std::sort(merged.inputs.begin(), merged.inputs.end());
-    merged.outputs.insert(merged.outputs.end(), columns.outputs.begin(), columns.outputs.end());
-    // What only the columns loaded is not stored any more.
+    merged.outputs.insert(merged.outputs.end(), second.outputs.begin(), second.outputs.end());
+    // What only the second loaded is not stored any more.
     std::erase_if(merged.outputs, [&](ValueId v) {
-      if (isResult_[v.index] || !contains(columns.inputs, v)) return false;
+      if (isResult_[v.index] || !contains(second.inputs, v)) return false;
       for (size_t r = 0; r < plan_.regions.size(); ++r)
         if (r != b && std::any_of(plan_.regions[r].inputs.begin(), plan_.regions[r].inputs.end(),
                                   [&](ValueId in) { return home(in) == v; }))
