@@ -12,6 +12,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -155,17 +156,27 @@ class RegionFailed(Exception):
 
 
 def assemble(importer: Importer, count: int, options: Options, kind: str) -> CompiledGraph:
-    steps, executables = [], []
-    for level in range(max([-1, *importer.segments, *importer.before, *importer.after]) + 1):
+    levels = range(max([-1, *importer.segments, *importer.before, *importer.after]) + 1)
+    executables = compile_segments(importer, [level for level in levels if importer.writes.get(level)], options)
+    steps = []
+    for level in levels:
         steps += importer.before.get(level, [])
-        if importer.writes.get(level):
-            executable = compile_segment(importer, level, options)
-            executables.append(executable)
-            steps.append(("run", executable, importer.reads[level], importer.writes[level]))
+        if level in executables:
+            steps.append(("run", executables[level], importer.reads[level], importer.writes[level]))
         steps += importer.after.get(level, [])
     growth = importer.module.meta.get("growth", "free")
     plan = _ext.Plan(importer.values, count, steps, importer.outputs, importer.constants, growth)
-    return CompiledGraph(kind, plan, executables, importer.refusals, len(steps))
+    return CompiledGraph(kind, plan, list(executables.values()), importer.refusals, len(steps))
+
+
+def compile_segments(importer: Importer, levels: list[int], options: Options) -> dict[int, _ext.Executable]:
+    """At the same time, but for plans that are timed: those want the machine for themselves."""
+    workers = 1 if options.tune else min(len(levels), os.cpu_count() or 1)
+    if workers <= 1:
+        return {level: compile_segment(importer, level, options) for level in levels}
+    with ThreadPoolExecutor(workers, "tokamak-compile") as pool:
+        compiled = [pool.submit(compile_segment, importer, level, options) for level in levels]
+        return {level: executable.result() for level, executable in zip(levels, compiled, strict=True)}
 
 
 def compile_segment(importer: Importer, level: int, options: Options) -> _ext.Executable:

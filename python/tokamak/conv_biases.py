@@ -53,7 +53,8 @@ def readers(node: Node) -> list[Node]:
 def is_ours(node: Node) -> bool:
     if node.target is operator.getitem:
         return is_ours(node.args[0])
-    return node.target not in CALLED and registry.find(node.target) is not None
+    lowering = registry.find(node.target)
+    return node.target not in CALLED and lowering is not None and lowering.leaves(node) is None
 
 
 def split(module: GraphModule, node: Node) -> None:

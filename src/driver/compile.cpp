@@ -22,11 +22,18 @@ Result<std::shared_ptr<const codegen::LoadedKernel>> loadKernel(const kernel::Ke
   const uint64_t low = hashBytes(text, hashBytes(context)),
                  high = hashBytes(context, hashBytes(text, 0x5851f42d4c957f2dull));
   const std::string key = fmt::format("{:016x}{:016x}", low, high);
-  if (useCache)
-    if (auto object = engine.cache->get(key))
-      if (auto loaded = backEnd->loadObject(*object, symbol)) return std::move(*loaded);
-  TK_TRY(std::vector<char> object, backEnd->compileObject(kernel, engine.target));
-  if (useCache) engine.cache->put(key, {object.data(), object.size()}, kernel.name);
+  const auto make = [&]() -> Result<std::string> {
+    TK_TRY(const std::vector<char> object, backEnd->compileObject(kernel, engine.target));
+    return std::string(object.begin(), object.end());
+  };
+  if (!useCache) {
+    TK_TRY(const std::string object, make());
+    return backEnd->loadObject(object, symbol);
+  }
+  TK_TRY(std::string object, engine.cache->obtain(key, kernel.name, make));
+  if (auto loaded = backEnd->loadObject(object, symbol)) return std::move(*loaded);
+  TK_TRY(object, make());  // what was kept cannot be loaded
+  engine.cache->put(key, object, kernel.name);
   return backEnd->loadObject(object, symbol);
 }
 

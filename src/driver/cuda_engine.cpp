@@ -13,12 +13,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-codegen::cuda::CodeCache cacheOf(const std::shared_ptr<runtime::KernelCache>& cache) {
+codegen::cuda::ObtainCode from(const std::shared_ptr<runtime::KernelCache>& cache) {
   if (!cache) return {};
-  return {[cache](const std::string& key) { return cache->get(key); },
-          [cache](const std::string& key, const std::string& code, const std::string& description) {
-            cache->put(key, code, description);
-          }};
+  return [cache](const std::string& key, const std::string& description,
+                 const std::function<Result<std::string>()>& make) { return cache->obtain(key, description, make); };
 }
 
 }  // namespace
@@ -33,7 +31,7 @@ CudaEngine::CudaEngine(CudaOptions options, std::shared_ptr<runtime::KernelCache
   compiler.nvrtc = {options_.nvrtcPath, options_.folders};
   compiler.failuresFolder = options_.failuresFolder;
   uncached_ = codegen::cuda::makeNvrtcCompiler(compiler);
-  compiler.cache = cacheOf(std::move(cache));
+  compiler.obtain = from(cache);
   cached_ = codegen::cuda::makeNvrtcCompiler(std::move(compiler));
 }
 

@@ -1,10 +1,12 @@
 #include "runtime/kernel_cache.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <ctime>
 #include <list>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/disk_store.h"
 
@@ -93,6 +95,32 @@ struct KernelCache::State {
   MemoryStore memory;
   std::mutex diskLock;
   DiskStore disk;
+  std::mutex makingLock;
+  std::condition_variable made;
+  std::unordered_set<std::string> making;
+};
+
+/// Held by the one thread that may make what belongs to a key.
+class KernelCache::Turn {
+ public:
+  Turn(State& state, std::string key) : state_(state), key_(std::move(key)) {
+    std::unique_lock lock(state_.makingLock);
+    state_.made.wait(lock, [this] { return !state_.making.contains(key_); });
+    state_.making.insert(key_);
+  }
+  ~Turn() {
+    {
+      const std::lock_guard lock(state_.makingLock);
+      state_.making.erase(key_);
+    }
+    state_.made.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  State& state_;
+  const std::string key_;
 };
 
 KernelCache::KernelCache(KernelCacheOptions options) : state_(std::make_unique<State>(std::move(options))) {}
@@ -127,6 +155,15 @@ void KernelCache::put(std::string_view key, std::string_view blob, std::string_v
   std::lock_guard lock(state_->memoryLock);
   state_->stats.evictions += dropped + state_->memory.put(std::string(key), blob, description);
   ++state_->stats.puts;
+}
+
+Result<std::string> KernelCache::obtain(std::string_view key, std::string_view description,
+                                        const std::function<Result<std::string>()>& make) {
+  const Turn turn(*state_, std::string(key));
+  if (auto known = get(key)) return std::move(*known);
+  TK_TRY(std::string blob, make());
+  put(key, blob, description);
+  return blob;
 }
 
 std::vector<CacheEntry> KernelCache::list() {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/result.h"
+
 namespace tokamak::runtime {
 
 struct KernelCacheOptions {
@@ -38,8 +40,7 @@ struct CacheStats {
 /// limit is reached. Each blob carries a checksum.
 ///
 ///   KernelCache cache({.folder = "/home/me/.cache/tokamak", .warn = print});
-///   if (auto object = cache.get(key)) return *object;
-///   cache.put(key, compile(), "layer_norm f32");
+///   TK_TRY(const std::string object, cache.obtain(key, "layer_norm f32", [&] { return compile(kernel); }));
 ///
 /// The cache costs time, never a failure: a damaged, locked, read-only or full disk is reported once and means a miss.
 /// A damaged file is moved aside (`kernels.db.damaged`) and a new one begun. Safe from many threads and processes.
@@ -52,6 +53,9 @@ class KernelCache {
 
   std::optional<std::string> get(std::string_view key);
   void put(std::string_view key, std::string_view blob, std::string_view description);
+  /// What is there, or what `make` makes: by one thread, while the others that ask for the same wait for it.
+  Result<std::string> obtain(std::string_view key, std::string_view description,
+                             const std::function<Result<std::string>()>& make);
 
   /// What is on disk (in memory, where there is no disk), latest use first.
   std::vector<CacheEntry> list();
@@ -61,6 +65,7 @@ class KernelCache {
 
  private:
   struct State;
+  class Turn;
   std::unique_ptr<State> state_;
 };
 

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -360,6 +361,36 @@ TEST_F(KernelCacheTest, OpensQuickly) {
   }
   RecordProperty("microseconds_to_open_and_get", static_cast<int>(best));
   EXPECT_LT(best, 50000);
+}
+
+TEST_F(KernelCacheTest, WhatManyThreadsAskForIsMadeOnce) {
+  KernelCache cache(options());
+  std::atomic<int> made{0}, wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (int k = 0; k < 4; ++k) {
+        const int key = (t + k) % 4;
+        const auto blob = cache.obtain(fmt::format("k{}", key), "", [&]() -> Result<std::string> {
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          ++made;
+          return blobOf(key);
+        });
+        wrong += !blob || *blob != blobOf(key);
+      }
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(made, 4);
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(KernelCacheTest, WhatCouldNotBeMadeIsTriedAgain) {
+  KernelCache cache(options());
+  const auto failed = cache.obtain("k", "", [] { return Result<std::string>(Diagnostic{"T0000", {}, "no", ""}); });
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "no");
+  EXPECT_EQ(*cache.obtain("k", "", [] { return Result<std::string>("yes"); }), "yes");
+  EXPECT_EQ(*cache.obtain("k", "", [] { return Result<std::string>("again"); }), "yes");
 }
 
 }  // namespace

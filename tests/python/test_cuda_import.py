@@ -444,3 +444,28 @@ def test_who_wants_sums_in_f32_gets_them_by_aten():
     finally:
         settings.allow_bf16_reduced_precision_reduction = True
     assert [r.reason for r in importer.refusals] == ["cuBLAS serves it, through ATen"]
+
+
+def test_gradients_of_a_small_batch_norm_in_halves_are_atens_unless_channels_are_last():
+    def called(shape, dtype=torch.bfloat16, format=torch.contiguous_format):
+        registry.table()
+        with FakeTensorMode():
+            grad, x = (torch.empty(shape, device="cuda", dtype=dtype).to(memory_format=format) for _ in range(2))
+            weight = torch.empty(shape[1], device="cuda", dtype=dtype)
+            mean, rstd = (torch.empty(shape[1], device="cuda") for _ in range(2))
+
+            def gradients(grad, x, weight, mean, rstd):
+                return torch.ops.aten.native_batch_norm_backward(
+                    grad, x, weight, None, None, mean, rstd, True, 1e-5, [True, True, True]
+                )
+
+            module = make_fx(gradients, tracing_mode="fake")(grad, x, weight, mean, rstd)
+        importer = Importer(module, "backward")
+        importer.run()
+        return [r.reason for r in importer.refusals]
+
+    assert called((2, 6, 7, 7)) == ["it is small, and ATen rounds its sums on the way"]
+    assert not called((2, 6, 7, 7), torch.float32)
+    assert not called((2, 6, 7, 7), format=torch.channels_last)
+    assert not called((8, 64, 56, 56))
+    assert not called((64, 6))

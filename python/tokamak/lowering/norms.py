@@ -216,7 +216,20 @@ def batch_norm_inference(c: Context, x: Value, weight: Any, bias: Any, mean: Val
     return [y, *unsaved_statistics(c, mean, var, eps)]
 
 
-@lowers(aten.native_batch_norm_backward.default)
+SMALL = 1 << 16  # elements; what is smaller is a matter of launches, whoever's kernel it is
+
+
+def as_eager(node: torch.fx.Node) -> str | None:
+    """Eager's kernel for images of halves whose channels are not last rounds every product and every sum that lanes
+    give each other. Behind it gradients that nearly cancel are what those roundings left."""
+    x = node.args[1].meta["val"]
+    if x.device.type != "cuda" or x.dtype not in (torch.float16, torch.bfloat16) or x.dim() < 3:
+        return None
+    small = all(isinstance(s, int) for s in x.shape) and x.numel() <= SMALL
+    return "it is small, and ATen rounds its sums on the way" if small and x.stride(1) != 1 else None
+
+
+@lowers(aten.native_batch_norm_backward.default, leaves=as_eager)
 def batch_norm_backward(c: Context, grad: Value, x: Value, weight: Value | None, mean: Value | None, var: Value | None,
                         save_mean: Value | None, save_rstd: Value | None, training: bool, eps: float,
                         mask: Any) -> tuple:  # fmt: skip

@@ -34,7 +34,7 @@ FEW = 1024  # elements up to which a mask is drawn by torch: a call costs little
 def drawn_by_torch(node: torch.fx.Node) -> str | None:
     x, p = node.args[0].meta["val"], node.args[1]
     static = all(isinstance(n, int) for n in x.shape)
-    if p in (0, 1) or node.args[2] is False or x.device.type != "cpu" or not static or not 0 < x.numel() <= FEW:
+    if p in (0, 1) or node.args[2] is False or not static or not 0 < x.numel() <= FEW:
         return None
     return f"torch draws masks of at most {FEW} elements, as in eager"
 

@@ -25,14 +25,13 @@ class NvrtcCompiler final : public Compiler {
     const std::string context = fmt::format("{} {}", kRevision, arch);
     const std::string key = fmt::format("cuda{:016x}{:016x}", hashBytes(source.text, hashBytes(context)),
                                         hashBytes(context, hashBytes(source.text, 0x5851f42d4c957f2dull)));
-    if (options_.cache.get)
-      if (auto code = options_.cache.get(key)) return std::move(*code);
-    TK_TRY(const auto nvrtc, open());
-    auto cubin = nvrtc->compile(source.text, arch, kernel.name);
-    if (!cubin) return saved(cubin.error(), source.text, kernel.name);
-    std::string code(cubin->begin(), cubin->end());
-    if (options_.cache.put) options_.cache.put(key, code, fmt::format("{} {}", kernel.name, arch));
-    return code;
+    const auto make = [&]() -> Result<std::string> {
+      TK_TRY(const auto nvrtc, open());
+      auto cubin = nvrtc->compile(source.text, arch, kernel.name);
+      if (!cubin) return saved(cubin.error(), source.text, kernel.name);
+      return std::string(cubin->begin(), cubin->end());
+    };
+    return options_.obtain ? options_.obtain(key, fmt::format("{} {}", kernel.name, arch), make) : make();
   }
 
  private:

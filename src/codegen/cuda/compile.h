@@ -19,15 +19,13 @@ class Compiler {
                                       const std::string& arch) const = 0;
 };
 
-/// Where compiled code is kept; both calls may be made from many threads.
-struct CodeCache {
-  std::function<std::optional<std::string>(const std::string& key)> get;
-  std::function<void(const std::string& key, const std::string& code, const std::string& description)> put;
-};
+/// Gives code that is kept under a key, or has it made and keeps it. May be called from many threads.
+using ObtainCode = std::function<Result<std::string>(const std::string& key, const std::string& description,
+                                                     const std::function<Result<std::string>()>& make)>;
 
 struct CompilerOptions {
   NvrtcOptions nvrtc;
-  CodeCache cache;             // may be empty
+  ObtainCode obtain;           // empty: nothing is kept
   std::string failuresFolder;  // where the source of a kernel that NVRTC refuses is saved; empty: nowhere
 };
 

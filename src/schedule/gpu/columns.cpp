@@ -154,10 +154,11 @@ class Columns {
   }
 
   /// Calls `body` with this thread's rows among [first, last), of which the blocks of a cluster leave each other some:
-  /// whole rounds first, then one by one.
+  /// whole rounds first, then one by one. What the others have of its last round a block need not have itself.
   void overRows(ExprId first, ExprId last, const std::function<void(const std::vector<ExprId>&)>& body) {
     const int64_t down = int64_t{plan_.rows} * plan_.cluster, round = down * plan_.vectors;
-    const ExprId rounds = w_.let("rounds", w_.binary(BinaryKind::div, w_.sub(last, first), w_.i64(round)));
+    const ExprId ends = plan_.cluster == 1 ? last : w_.add(last, w_.i64(down - plan_.rows));
+    const ExprId rounds = w_.let("rounds", w_.binary(BinaryKind::div, w_.sub(ends, first), w_.i64(round)));
     const ExprId own = w_.let("own", w_.add(first, y_));
     l_.e.loop("r", w_.i64(0), rounds, 1, Binding::serial, [&](ExprId r) {
       std::vector<ExprId> rows;

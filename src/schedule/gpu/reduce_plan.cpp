@@ -313,6 +313,9 @@ class Planner {
           plan.threads = threads;
           plan.rows = rows;
           plan.vectors = scaled(plan.lanes * kStripThreads / block, 1, 32);
+          // Room for a third block: groups of multiprocessors are not all whole, and clusters must find a place in one.
+          // Halves leave it by themselves.
+          if (block == kStripThreads && plan.lanes <= 4 && gpu_.spareRegisters == 0) plan.resident = 3;
           blocks_ = strips * cluster;
           return true;
         }
