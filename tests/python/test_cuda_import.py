@@ -236,9 +236,11 @@ def test_positions_that_are_counted_need_no_check():
 
 
 def test_random_numbers_are_seeded_on_the_gpu():
-    importer = imported(lambda x: torch.ops.aten.native_dropout(x, 0.5, True)[0], (4, 8))
+    importer = imported(lambda x: torch.ops.aten.native_dropout(x, 0.5, True)[0], (64, 32))
     draw = importer.before[0][0]
     assert draw[1] is torch.randint and draw[3] == {"device": torch.device("cuda:0")}
+    small = imported(lambda x: torch.ops.aten.native_dropout(x, 0.5, True)[0], (4, 8))
+    assert [r.reason for r in small.refusals] == ["torch draws masks of at most 1024 elements, as in eager"]
 
 
 def test_a_tensor_of_the_host_among_those_of_a_gpu_is_left_to_aten():
