@@ -412,6 +412,22 @@ class Bench(Case):
         self.assertIn("of a copy", self.ok("bench", EXAMPLES / "gelu.tk", "--dims", "N=4096", "--seconds", "0.01"))
 
 
+class Kinds(Case):
+    def test_programs_of_the_other_kind_are_sent_to_their_command(self) -> None:
+        sparse, dense = EXAMPLES / "sparse" / "spmm.ein", EXAMPLES / "gelu.tk"
+        for command in ["run", "explain", "bench"]:
+            self.assertIn(f"try tokamak sparse run {sparse}", self.refused("T0808", command, sparse))
+        for command in [["sparse", "run"], ["sim"], ["sweep"]]:
+            self.assertIn(f"try tokamak run {dense}", self.refused("T0808", *command, dense))
+
+    def test_sizes_below_zero_are_named(self) -> None:
+        self.assertIn("`N=-3` is below zero", self.refused("T0804", "run", EXAMPLES / "gelu.tk", "--dims", "N=-3"))
+
+    def test_a_result_that_cannot_be_written_is_no_search(self) -> None:
+        for path in ["/nowhere/best", "/"]:
+            self.refused("T0803", "sweep", EXAMPLES / "sparse" / "spmm.ein", "--random", 0, "-o", path)
+
+
 class Cache(Case):
     def test_lists_and_clears(self) -> None:
         self.ok("cache", "clear")
@@ -432,8 +448,13 @@ class Cache(Case):
             self.assertIn(f"{place}/kernels.db is not there yet", self.ok("cache", "stats", "--folder", place))
             self.assertFalse(json.loads(self.ok("cache", "stats", "--folder", place, "--json"))["on_disk"])
             self.assertIn("empty", self.ok("cache", "list", "--folder", place))
-            self.assertIn("dropped 0", self.ok("cache", "clear", "--folder", place))
+            self.assertIn("nothing to clear", self.ok("cache", "clear", "--folder", place))
             self.assertFalse(place.exists())
+
+    def test_a_cache_that_cannot_be_cleared_says_so(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "kernels.db").mkdir()
+            self.assertIn("not cleared", self.refused("T0803", "cache", "clear", "--folder", folder))
 
 
 if __name__ == "__main__":

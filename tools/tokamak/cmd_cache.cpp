@@ -47,10 +47,21 @@ void list(runtime::KernelCache& cache, bool json) {
   say(json ? out.dump(2) + "\n" : text.empty() ? "the cache is empty\n" : text);
 }
 
-void clear(runtime::KernelCache& cache, bool json) {
+Result<> clear(runtime::KernelCache& cache, bool json) {
   const int64_t dropped = cache.clear();
+  const runtime::CacheStats stats = cache.stats();
+  if (!stats.warning.empty())
+    return Diagnostic{"T0803",
+                      {stats.file, 0, 0},
+                      fmt::format("the cache was not cleared: {}", stats.warning),
+                      "name another with --folder or TOKAMAK_CACHE_DIR, or mend its permissions"};
+  if (!stats.onDisk && !json) {
+    say(fmt::format("nothing to clear: {} is not there\n", stats.file));
+    return Unit{};
+  }
   say(json ? Json{{"dropped", dropped}}.dump(2) + "\n"
            : fmt::format("dropped {} kernel{}\n", dropped, dropped == 1 ? "" : "s"));
+  return Unit{};
 }
 
 void stats(runtime::KernelCache& cache, bool json) {
@@ -92,7 +103,7 @@ Command addCache(CLI::App& parent) {
             if (listing->parsed())
               list(cache, options->json);
             else if (clearing->parsed())
-              clear(cache, options->json);
+              TK_RETURN_IF_ERROR(clear(cache, options->json));
             else
               stats(cache, options->json);
             return Outcome::done;

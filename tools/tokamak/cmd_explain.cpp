@@ -46,6 +46,7 @@ Result<std::optional<schedule::Gpu>> gpuFor(const Options& options, const Engine
   Result<CudaDevice> found = engine.cuda->device(device.ordinal);
   if (!found) {
     Diagnostic error = found.error();
+    if (options.measure) return error;
     error.hint = "name an architecture to plan for, with no GPU needed: --arch sm_90a";
     return error;
   }

@@ -80,6 +80,7 @@ Result<std::vector<Model>> variants(const SweepOptions& options, const SparsePro
 
 Result<Outcome> runSweep(SweepOptions& options) {
   TK_TRY(options.search.simulation, simOptionsOf(options.timing));
+  if (!options.output.empty()) TK_RETURN_IF_ERROR(checkWritable(options.output));
   if (!options.scheduler.empty()) return runOnCluster(options);
   TK_TRY(const SparseProgram program, loadSparseWithData(options.program));
   const std::string machine =

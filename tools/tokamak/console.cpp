@@ -36,6 +36,14 @@ void Progress::update(std::string_view what) {
   std::fflush(stderr);
 }
 
+namespace {
+
+Diagnostic cannotWrite(const std::string& path) {
+  return {"T0803", {path, 0, 0}, "cannot write the file", "check the folder and its space"};
+}
+
+}  // namespace
+
 Result<std::string> readFile(const std::string& path) {
   auto failure = [&](std::string_view why) {
     return Diagnostic{"T0802",
@@ -64,9 +72,28 @@ Result<> writeFile(const std::string& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
-  if (!file) return Diagnostic{"T0803", {path, 0, 0}, "cannot write the file", "check the folder and its space"};
+  if (!file) return cannotWrite(path);
   sayWritten(path);
   return Unit{};
+}
+
+Result<> checkWritable(const std::string& path) {
+  std::error_code none;
+  const bool there = std::filesystem::exists(path, none);
+  const auto folder = std::filesystem::path(path).parent_path();
+  const std::string place = there ? path : folder.empty() ? "." : folder.string();
+  if (std::filesystem::is_directory(path, none) || ::access(place.c_str(), W_OK) != 0) return cannotWrite(path);
+  return Unit{};
+}
+
+std::string_view firstWord(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+    if (!text.starts_with("//")) break;
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+  return text.substr(0, text.find_first_of(kSpace));
 }
 
 void sayWritten(const std::string& path) { fmt::print(stderr, "wrote {}\n", path); }

@@ -26,10 +26,15 @@ class Progress {
 
 /// The whole file; `-` is stdin. T0802 where it cannot be read.
 Result<std::string> readFile(const std::string& path);
+/// T0803 where the file could not be written later: asked before long work whose result it is to hold.
+Result<> checkWritable(const std::string& path);
 /// Writes the file and says so. T0803 where it cannot be written.
 Result<> writeFile(const std::string& path, std::string_view text);
 /// T0803 where it cannot be made.
 Result<> makeFolder(const std::string& path);
+
+/// The first word of a program, comments left out: what tells the kinds of programs apart.
+std::string_view firstWord(std::string_view text);
 
 /// `wrote PATH` on stderr, so that nobody has to look for what a command made.
 void sayWritten(const std::string& path);

@@ -133,7 +133,11 @@ Result<std::vector<int64_t>> shapeAt(const Graph& graph, ValueId input, const Di
 
 Result<Graph> loadGraph(const std::string& path) {
   TK_TRY(const std::string text, readFile(path));
-  return parseGraph(text, path == "-" ? "<stdin>" : path);
+  Result<Graph> graph = parseGraph(text, path == "-" ? "<stdin>" : path);
+  const std::string_view word = firstWord(text);
+  if (!graph && (path.ends_with(".ein") || path.ends_with(".mlir") || word == "dim" || word == "input"))
+    return Diagnostic{"T0808", {path, 0, 0}, "this is a sparse program", fmt::format("try tokamak sparse run {}", path)};
+  return graph;
 }
 
 Result<DimBindings> parseDims(const std::vector<std::string>& pieces) {
@@ -146,7 +150,9 @@ Result<DimBindings> parseDims(const std::vector<std::string>& pieces) {
       if (equals == std::string_view::npos || equals == 0) return badDims(item);
       int64_t value = 0;
       const auto [rest, error] = std::from_chars(item.data() + equals + 1, item.data() + item.size(), value);
-      if (error != std::errc() || rest != item.data() + item.size() || value < 0) return badDims(item);
+      if (error != std::errc() || rest != item.data() + item.size()) return badDims(item);
+      if (value < 0)
+        return Diagnostic{"T0804", {}, fmt::format("--dims: `{}` is below zero", item), "sizes are zero or more"};
       if (!dims.emplace(std::string(item.substr(0, equals)), value).second)
         return Diagnostic{
             "T0804", {}, fmt::format("--dims gives {} twice", item.substr(0, equals)), "give each size once"};

@@ -59,6 +59,7 @@ Result<Loaded> loadGraphFile(const SparseArguments& arguments) {
   if (!arguments.files.empty())
     return Diagnostic{"T0807", {}, "a graph's tensors are not inputs of a program", "give their folder with --data"};
   TK_TRY(const std::string bytes, readFile(arguments.file));
+  TK_RETURN_IF_ERROR(refuseDense(arguments.file, bytes));
   if (arguments.file.ends_with(".stream") || bytes.starts_with("stream") || bytes.starts_with("//")) {
     TK_TRY(loaded.graph, stream::parse(bytes, arguments.file));
   } else {

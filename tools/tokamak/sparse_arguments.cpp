@@ -174,8 +174,14 @@ std::set<std::string> ownInputs(const ImportedProgram& imported) {
 
 }  // namespace
 
+Result<> refuseDense(const std::string& path, std::string_view text) {
+  if (firstWord(text) != "graph") return Unit{};
+  return Diagnostic{"T0808", {path, 0, 0}, "this is a dense program", fmt::format("try tokamak run {}", path)};
+}
+
 Result<SparseProgram> loadSparse(const SparseArguments& arguments) {
   TK_TRY(const std::string text, readFile(arguments.file));
+  TK_RETURN_IF_ERROR(refuseDense(arguments.file, text));
   SparseProgram out;
   ImportedProgram imported;
   if (arguments.file.ends_with(".mlir")) {

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sparse/import/mlir.h"
 #include "sparse/schedule/schedule.h"
@@ -29,6 +30,9 @@ struct SparseProgram {
   bool hasData = false;
   std::vector<std::string> notes;  // about weights that came with the program
 };
+
+/// T0808 for a program of the dense language.
+Result<> refuseDense(const std::string& path, std::string_view text);
 
 /// Reads the program, MLIR where the file's name ends in .mlir, and its schedule: `--schedule` names one of the file's,
 /// or is a file that holds one, or is `unfused` or `full`. Inputs come from --input, from --data, or at random, or
