@@ -136,7 +136,8 @@ Result<Graph> loadGraph(const std::string& path) {
   Result<Graph> graph = parseGraph(text, path == "-" ? "<stdin>" : path);
   const std::string_view word = firstWord(text);
   if (!graph && (path.ends_with(".ein") || path.ends_with(".mlir") || word == "dim" || word == "input"))
-    return Diagnostic{"T0808", {path, 0, 0}, "this is a sparse program", fmt::format("try tokamak sparse run {}", path)};
+    return Diagnostic{
+        "T0808", {path, 0, 0}, "this is a sparse program", fmt::format("try tokamak sparse run {}", path)};
   return graph;
 }
 
