@@ -223,3 +223,16 @@ def test_powers_between_floats(y: float) -> None:
     x = torch.tensor([1e30, 1e-30, 1e38, 1e-44, 0.7, 1.0, 0.0, -0.0, -2.0, math.inf, -math.inf, math.nan] * 4)
     ours, exact = torch.compile(lambda x: x**y, backend="tokamak")(x), x.double() ** y
     torch.testing.assert_close(ours, exact.float(), rtol=1.2e-7, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_numbers_among_halves_are_rounded_where_eager_rounds_them(dtype):
+    x, number, zero_d = torch.randn(257).to(dtype), 0.3, torch.tensor(0.3)
+    for function in (
+        lambda x: x + number, lambda x: x - number, lambda x: number - x, lambda x: x * number, lambda x: x / number,
+        lambda x: torch.fmod(x, number), lambda x: torch.remainder(x, number), lambda x: x.abs() ** number,
+        lambda x: torch.add(x, x, alpha=number), lambda x: torch.sub(x, 1, alpha=number), lambda x: x - zero_d,
+        lambda x: x * zero_d, lambda x: torch.atan2(x, zero_d), lambda x: torch.relu(x - number), lambda x: x // number,
+    ):  # fmt: skip
+        torch._dynamo.reset()
+        assert torch.equal(torch.compile(function, backend="tokamak")(x), function(x))

@@ -75,9 +75,20 @@ def factor(c: Context, y: Any, dtype: str) -> Any:
     return c.b.cast(y, "f32") if one and dtype in HALVES else operand(c, y, dtype)
 
 
+def as_half(c: Context, x: Any, dtype: str) -> Any:
+    """A number or 0-d tensor among halves as eager's CPU takes it, but behind `*` or `/`: rounded first."""
+    if dtype not in HALVES or c.stops:
+        return x
+    if isinstance(x, Value):
+        return c.b.cast(x, dtype) if x.dtype in ("f32", "f64") else x
+    return x if isinstance(x, Extent) else c.scalar(x, dtype)
+
+
 def arithmetic(c: Context, kind: str, x: Any, y: Any, alpha: Any = 1) -> Value:
     """x kind (alpha y), both in the result's dtype; rounded once."""
     dtype = c.dtype
+    if kind not in SCALED:
+        x, y, alpha = (as_half(c, v, dtype) for v in (x, y, alpha))
     alpha = operand(c, alpha, dtype)
     if isinstance(alpha, Value) and not isinstance(y, Value):
         raise Unsupported("alpha is a size")
@@ -157,7 +168,7 @@ def pow_scalar(c: Context, x: Value, y: Any) -> Value:
         return finish(c, special(Expr(c.b, base)).value)
     if c.dtype == "f32" and c.fake.device.type == "cpu" and abs(y) < 1 << 20 and c.scalar(y, "f32") != y:
         return finish(c, power_between(Expr(c.b, base), y).value)
-    return finish(c, c.b.binary("pow", base, y))
+    return finish(c, c.b.binary("pow", base, as_half(c, y, c.dtype)))
 
 
 def power_between(x: Expr, y: float) -> Expr:
