@@ -441,6 +441,7 @@ class Cache(Case):
         bare = tokamak("cache")
         self.assertEqual(bare.returncode, 2)
         self.assertIn("Usage: tokamak cache", bare.stdout.decode())
+        self.assertIn("tokamak cache has no command clean", self.refused("T0801", "cache", "clean"))
 
     def test_asking_begins_no_cache(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -48,7 +48,7 @@ std::string suggest(std::string_view word, const std::vector<std::string>& names
 Diagnostic complaint(const CLI::App& app, const CLI::ParseError& error) {
   const auto [command, name] = innermost(app);
   const std::string help = fmt::format("see {} --help", name);
-  const std::vector<std::string> left = command->remaining();
+  const std::vector<std::string> left = command->remaining_size() ? command->remaining() : app.remaining();
   const std::string word = left.empty() ? "" : left[0];
   std::vector<std::string> names;
   for (const CLI::App* sub : command->get_subcommands([](const CLI::App*) { return true; }))
@@ -66,7 +66,7 @@ int parseFailure(const CLI::App& app, const CLI::ParseError& error, bool json) {
   if (error.get_exit_code() == 0) return app.exit(error);
   const auto [command, name] = innermost(app);
   if (command->get_require_subcommand_min() > 0 && command->get_subcommands().empty() &&
-      command->remaining_size() == 0) {
+      command->remaining_size() == 0 && app.remaining_size() == 0) {
     const size_t own = name.rfind(' ');
     say(command->help(own == std::string::npos ? "" : name.substr(0, own)));
     return static_cast<int>(Outcome::badInput);
