@@ -416,9 +416,15 @@ class Kinds(Case):
     def test_programs_of_the_other_kind_are_sent_to_their_command(self) -> None:
         sparse, dense = EXAMPLES / "sparse" / "spmm.ein", EXAMPLES / "gelu.tk"
         for command in ["run", "explain", "bench"]:
-            self.assertIn(f"try tokamak sparse run {sparse}", self.refused("T0808", command, sparse))
+            self.assertIn("`tokamak sparse run` takes those", self.refused("T0808", command, sparse))
         for command in [["sparse", "run"], ["sim"], ["sweep"]]:
-            self.assertIn(f"try tokamak run {dense}", self.refused("T0808", *command, dense))
+            self.assertIn("`tokamak run` takes those", self.refused("T0808", *command, dense))
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder) / "k.ein"
+            program.write_text("graph = 2.0\n")  # a tensor's name
+            self.ok("sparse", "run", program, "--random", 0)
+            program.write_text("// nothing\n")
+            self.refused("T0102", "run", program)
 
     def test_sizes_below_zero_are_named(self) -> None:
         self.assertIn("`N=-3` is below zero", self.refused("T0804", "run", EXAMPLES / "gelu.tk", "--dims", "N=-3"))
@@ -456,6 +462,10 @@ class Cache(Case):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "kernels.db").mkdir()
             self.assertIn("not cleared", self.refused("T0803", "cache", "clear", "--folder", folder))
+        self.refused("T0801", "cache", "clear", "--folder", "")
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "kernels.db").write_text("no database at all" * 100)
+            self.assertIn("dropped 0", self.ok("cache", "clear", "--folder", folder))  # moved aside
 
 
 if __name__ == "__main__":

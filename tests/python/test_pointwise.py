@@ -236,3 +236,16 @@ def test_numbers_among_halves_are_rounded_where_eager_rounds_them(dtype):
     ):  # fmt: skip
         torch._dynamo.reset()
         assert torch.equal(torch.compile(function, backend="tokamak")(x), function(x))
+
+
+def test_sizes_and_other_halves_among_halves_are_rounded_as_in_eager():
+    x, other = torch.full((257, 2), -1.0, dtype=torch.bfloat16), torch.tensor(1.0009765625, dtype=torch.float16)
+    for function in (
+        lambda x: torch.fmod(x * 256, x.shape[0]), lambda x: x * 256 + x.shape[0], lambda x: x ** x.shape[0],
+        lambda x: x.shape[0] - x, lambda x: torch.add(x, x, alpha=x.shape[0]), lambda x: x * x.shape[0],
+        lambda x: x**other, lambda x: torch.fmod(x, other), lambda x: x - other,
+    ):  # fmt: skip
+        for dynamic in (False, True):
+            torch._dynamo.reset()
+            compiled = torch.compile(function, backend="tokamak", dynamic=dynamic)
+            torch.testing.assert_close(compiled(x), function(x), rtol=0, atol=0, equal_nan=True)

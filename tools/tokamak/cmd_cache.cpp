@@ -50,7 +50,7 @@ void list(runtime::KernelCache& cache, bool json) {
 Result<> clear(runtime::KernelCache& cache, bool json) {
   const int64_t dropped = cache.clear();
   const runtime::CacheStats stats = cache.stats();
-  if (!stats.warning.empty())
+  if (!stats.warning.empty() && (!stats.onDisk || stats.diskEntries > 0))
     return Diagnostic{"T0803",
                       {stats.file, 0, 0},
                       fmt::format("the cache was not cleared: {}", stats.warning),
@@ -89,7 +89,9 @@ Command addCache(CLI::App& parent) {
   app->footer(kFooter);
   app->require_subcommand(1);
   app->fallthrough();
-  app->add_option("--folder", options->folder, "Where the cache is, if not in the usual place")->type_name("DIR");
+  app->add_option("--folder", options->folder, "Where the cache is, if not in the usual place")
+      ->type_name("DIR")
+      ->check([](const std::string& folder) { return std::string(folder.empty() ? "a folder has a name" : ""); });
   app->add_flag("--json", options->json, "Print JSON");
   CLI::App* listing = app->add_subcommand("list", "List the kernels in it");
   CLI::App* clearing = app->add_subcommand("clear", "Forget them all");

@@ -86,14 +86,14 @@ Result<> checkWritable(const std::string& path) {
   return Unit{};
 }
 
-std::string_view firstWord(std::string_view text) {
+std::string_view fromFirstWord(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   while (true) {
     text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
     if (!text.starts_with("//")) break;
     text.remove_prefix(std::min(text.find('\n'), text.size()));
   }
-  return text.substr(0, text.find_first_of(kSpace));
+  return text;
 }
 
 void sayWritten(const std::string& path) { fmt::print(stderr, "wrote {}\n", path); }

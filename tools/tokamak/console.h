@@ -33,8 +33,8 @@ Result<> writeFile(const std::string& path, std::string_view text);
 /// T0803 where it cannot be made.
 Result<> makeFolder(const std::string& path);
 
-/// The first word of a program, comments left out: what tells the kinds of programs apart.
-std::string_view firstWord(std::string_view text);
+/// What is left of a program from its first word on, comments before it left out.
+std::string_view fromFirstWord(std::string_view text);
 
 /// `wrote PATH` on stderr, so that nobody has to look for what a command made.
 void sayWritten(const std::string& path);

@@ -134,10 +134,10 @@ Result<std::vector<int64_t>> shapeAt(const Graph& graph, ValueId input, const Di
 Result<Graph> loadGraph(const std::string& path) {
   TK_TRY(const std::string text, readFile(path));
   Result<Graph> graph = parseGraph(text, path == "-" ? "<stdin>" : path);
-  const std::string_view word = firstWord(text);
-  if (!graph && (path.ends_with(".ein") || path.ends_with(".mlir") || word == "dim" || word == "input"))
-    return Diagnostic{
-        "T0808", {path, 0, 0}, "this is a sparse program", fmt::format("try tokamak sparse run {}", path)};
+  const std::string_view start = fromFirstWord(text);
+  const bool named = path.ends_with(".ein") || path.ends_with(".mlir");
+  if (!graph && (start.starts_with("dim ") || start.starts_with("input ") || (named && !start.empty())))
+    return Diagnostic{"T0808", {path, 0, 0}, "this is a sparse program", "`tokamak sparse run` takes those"};
   return graph;
 }
 

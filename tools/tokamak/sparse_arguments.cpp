@@ -175,8 +175,8 @@ std::set<std::string> ownInputs(const ImportedProgram& imported) {
 }  // namespace
 
 Result<> refuseDense(const std::string& path, std::string_view text) {
-  if (firstWord(text) != "graph") return Unit{};
-  return Diagnostic{"T0808", {path, 0, 0}, "this is a dense program", fmt::format("try tokamak run {}", path)};
+  if (!fromFirstWord(text).starts_with("graph @")) return Unit{};
+  return Diagnostic{"T0808", {path, 0, 0}, "this is a dense program", "`tokamak run` takes those"};
 }
 
 Result<SparseProgram> loadSparse(const SparseArguments& arguments) {

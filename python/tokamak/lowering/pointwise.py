@@ -76,12 +76,14 @@ def factor(c: Context, y: Any, dtype: str) -> Any:
 
 
 def as_half(c: Context, x: Any, dtype: str) -> Any:
-    """A number or 0-d tensor among halves as eager's CPU takes it, but behind `*` or `/`: rounded first."""
+    """A number, size or 0-d tensor among halves as eager's CPU takes it, but behind `*` or `/`: rounded first."""
     if dtype not in HALVES or c.stops:
         return x
+    if isinstance(x, Extent):
+        return c.b.cast(c.b.size(x.dim), dtype)
     if isinstance(x, Value):
-        return c.b.cast(x, dtype) if x.dtype in ("f32", "f64") else x
-    return x if isinstance(x, Extent) else c.scalar(x, dtype)
+        return c.b.cast(x, dtype) if x.floating and x.dtype != dtype else x
+    return c.scalar(x, dtype)
 
 
 def arithmetic(c: Context, kind: str, x: Any, y: Any, alpha: Any = 1) -> Value:
