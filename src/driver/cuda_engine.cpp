@@ -13,10 +13,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-codegen::cuda::ObtainCode from(const std::shared_ptr<runtime::KernelCache>& cache) {
+codegen::cuda::ObtainCode from(std::shared_ptr<runtime::KernelCache> cache) {
   if (!cache) return {};
-  return [cache](const std::string& key, const std::string& description,
-                 const std::function<Result<std::string>()>& make) { return cache->obtain(key, description, make); };
+  return [cache = std::move(cache)](const std::string& key, const std::string& description,
+                                    const std::function<Result<std::string>()>& make) {
+    return cache->obtain(key, description, make);
+  };
 }
 
 }  // namespace
@@ -31,7 +33,7 @@ CudaEngine::CudaEngine(CudaOptions options, std::shared_ptr<runtime::KernelCache
   compiler.nvrtc = {options_.nvrtcPath, options_.folders};
   compiler.failuresFolder = options_.failuresFolder;
   uncached_ = codegen::cuda::makeNvrtcCompiler(compiler);
-  compiler.obtain = from(cache);
+  compiler.obtain = from(std::move(cache));
   cached_ = codegen::cuda::makeNvrtcCompiler(std::move(compiler));
 }
 

@@ -367,6 +367,7 @@ TEST_F(KernelCacheTest, WhatManyThreadsAskForIsMadeOnce) {
   KernelCache cache(options());
   std::atomic<int> made{0}, wrong{0};
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
       for (int k = 0; k < 4; ++k) {
