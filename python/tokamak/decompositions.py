@@ -12,7 +12,7 @@ import torch
 from torch._decomp import core_aten_decompositions
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from . import absent, splits, strides
+from . import absent, splits, strides, unheld
 
 aten = torch.ops.aten
 
@@ -108,4 +108,5 @@ def decompositions() -> dict:
     table |= {aten.pow.Tensor_Scalar: pow_scalar, aten.ldexp.Tensor: ldexp}
     table |= {op: of_nothing(table[op]) for op in MEANS if op in table}
     table |= absent.decompositions(table)
+    table |= unheld.decompositions(table)
     return table | strides.decompositions(table)

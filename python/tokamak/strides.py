@@ -13,12 +13,13 @@ import torch
 from torch._prims_common import (
     compute_elementwise_output_logical_to_physical_perm,
     is_contiguous_or_false,
-    is_non_overlapping_and_dense_or_false,
     suggest_memory_format,
 )
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 aten = torch.ops.aten
+is_dense = getattr(torch._prims_common, "is_non_overlapping_and_dense_or_false", None)
+is_dense = is_dense or torch._prims_common.is_non_overlapping_and_dense  # torch 2.10
 
 
 def plain(x: torch.Tensor) -> torch.Tensor:
@@ -41,7 +42,7 @@ def plain_lines(x: torch.Tensor) -> torch.Tensor:
 
 
 def dense(x: torch.Tensor) -> torch.Tensor:
-    return x if is_non_overlapping_and_dense_or_false(x) else x.clone()
+    return x if is_dense(x) else x.clone()
 
 
 LAYOUTS = {

@@ -12,7 +12,7 @@ WRAPPING = {
     "sum": lambda x, y: (x + y, x - y, x * y, -x, x.abs(), x.square(), torch.add(x, y, alpha=3)),
     "bits": lambda x, y: (x & y, x | y, x ^ y, ~x),
     "shifts": lambda x, y: (x << y, x >> y, x << 3, x >> 70, x << 33, 2 << (x & 7)),
-    "order": lambda x, y: (torch.maximum(x, y), x < y, x.clamp(min=y), x.clamp(-3, 200), torch.where(x > y, x, y)),
+    "order": lambda x, y: (torch.maximum(x, y), x < y, x.clamp(min=y), x.clamp(3, 100), torch.where(x > y, x, y)),
     "folds": lambda x, y: (x.sum(), x.prod(), x.amax(), x.argmin(), x.cumsum(0), x.cumprod(0), x.sum(dtype=torch.int8)),
     "quotients": lambda x, y: (
         x / 3,
@@ -46,6 +46,24 @@ def test_integers_of_two_widths(other: torch.dtype) -> None:
     compare(WRAPPING, [extremes(other, 0), extremes(torch.int32, 1)])
 
 
+@pytest.mark.parametrize("source", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_floats_that_no_integer_holds(source: torch.dtype) -> None:
+    inf, ends = float("inf"), [2.0**31, 2.0**31 - 1, -(2.0**31), -(2.0**31) - 1, 2.0**63, -(2.0**63), 2.0**32 + 1]
+    values = [inf, -inf, float("nan"), 1e30, -1e30, 3e9, 300.0, -300.0, 255.5, -1.5, 65537.0, 0.9, *ends]
+    x = torch.tensor(values * 3, dtype=torch.float64).to(source)
+    converted = {str(d): lambda x, d=d: x.to(d) for d in [*INTEGERS, torch.bool]}
+    compare(converted, [x])
+    compare(
+        {
+            "twice": lambda x: (x * 2).to(torch.int32).to(torch.int8) + x.to(torch.uint8),
+            "folds": lambda x: (x.sum(dtype=torch.int32), x.cumsum(0, dtype=torch.int64)),
+            "copies": lambda x: (torch.zeros_like(x, dtype=torch.int16).copy_(x), x.new_full((3,), inf).to(torch.int64)),
+            "part": lambda x: torch.zeros(60, dtype=torch.int32).slice_scatter(x, 0, 1, x.shape[0] + 1),
+        },
+        [x],
+    )
+
+
 @pytest.mark.parametrize("loss", [F.mse_loss, F.smooth_l1_loss, F.huber_loss, F.l1_loss])
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_losses_of_nothing(loss, dynamic: bool) -> None:
@@ -53,6 +71,11 @@ def test_losses_of_nothing(loss, dynamic: bool) -> None:
     out = torch.compile(loss, backend="tokamak", dynamic=dynamic)(x, torch.zeros(0, 3))
     out.backward()
     assert out.isnan() and x.grad.shape == (0, 3)
+
+
+@pytest.mark.parametrize("alpha", [float("inf"), float("nan"), 2.0])
+def test_elu_of_zero(alpha: float) -> None:
+    compare(lambda x: F.elu(x, alpha), [torch.tensor([-1.0, -0.0, 0.0, 1.0, float("nan")])])
 
 
 def test_out_is_resized() -> None:

@@ -19,6 +19,14 @@ INTEGERS = {
     "frac": torch.frac, "celu": F.celu, "lerp": lambda x: torch.lerp(x, x, 0.5),
     "huber_loss": lambda x: F.huber_loss(x, x), "smooth_l1_loss": lambda x: F.smooth_l1_loss(x, x),
 }  # fmt: skip
+UNHELD = {
+    "clamp": lambda x, n: x.clamp(max=n), "hardtanh": lambda x, n: F.hardtanh(x, -1, n),
+    "threshold": lambda x, n: F.threshold(x, 1, n), "full_like": torch.full_like, "fill": lambda x, n: x.clone().fill_(n),
+    "new_full": lambda x, n: x.new_full((3,), n), "pad": lambda x, n: F.pad(x, (1, 1), value=n),
+    "masked_fill": lambda x, n: x.masked_fill(x > 1, n), "scatter": lambda x, n: x.scatter(0, torch.tensor([1]), n),
+    "index_fill": lambda x, n: x.index_fill(0, torch.tensor([1]), n), "alpha": lambda x, n: torch.add(x, x, alpha=n),
+}  # fmt: skip
+"""Functions of a tensor and a number that its dtype does not hold."""
 AXES = {
     "softmax": torch.softmax, "log_softmax": torch.log_softmax, "cummax": torch.cummax, "softmin": F.softmin,
     "index_select": lambda x, dim: x.index_select(dim, torch.tensor([0])),
@@ -41,6 +49,18 @@ def test_no_kernel_for_bools(name: str) -> None:
 @pytest.mark.parametrize("name", INTEGERS)
 def test_no_kernel_for_integers(name: str) -> None:
     refuses_alike(INTEGERS[name], torch.tensor([1, 2, 3]))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.float16], ids=str)
+@pytest.mark.parametrize("name", UNHELD)
+def test_no_such_number(name: str, dtype: torch.dtype) -> None:
+    x = torch.tensor([1, 2, 3], dtype=dtype)
+    try:
+        expected = UNHELD[name](x, 70000)
+    except RuntimeError:
+        refuses_alike(UNHELD[name], x, 70000)
+    else:  # later versions of torch know what some of them mean
+        assert torch.equal(torch.compile(UNHELD[name], backend="tokamak")(x, 70000), expected)
 
 
 @pytest.mark.parametrize("name", AXES)

@@ -25,6 +25,7 @@ from tokamak.lowering import registry
 from tokamak.norm_outputs import is_pointwise
 from tokamak.odd_products import odd_product
 from tokamak.rewriting import ROUNDED
+from tokamak.unheld import why_unheld
 from tokamak.unread import keeps_checks
 
 from .calls import FAST, has_effect, mutates, op_name
@@ -139,7 +140,7 @@ class Importer:
             return f"{VENDORS[node.target]} serves it, through ATen"
         if (lowering := registry.find(node.target)) is None:
             return "there is no lowering for it"
-        return lowering.leaves(node) or self.banned.get(node) or why_absent(node)
+        return lowering.leaves(node) or self.banned.get(node) or why_absent(node) or why_unheld(node)
 
     def new_slot(self) -> int:
         self.values += 1

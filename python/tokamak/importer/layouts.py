@@ -14,7 +14,7 @@ from torch.fx import Node
 
 from tokamak import _ext
 
-from .dims import memory_order
+from .dims import hint_of, memory_order
 from .entries import Entry
 from .views import root_of
 
@@ -32,11 +32,20 @@ def written_back() -> int:
     return getattr(getattr(context, "fw_metadata", None), "num_mutated_inp_runtime_indices", 0)
 
 
+def has_gaps(value: torch.Tensor) -> bool:
+    """Nothing new lies on itself, whatever the tracing of torch 2.10 promises of what is scattered into such a tensor."""
+    overlaps = any(
+        isinstance(stride, int) and stride == 0 and hint_of(size) > 1
+        for size, stride in zip(value.shape, value.stride(), strict=True)
+    )
+    return memory_order(value) is None and not overlaps
+
+
 def lay_out_results(importer: Importer, results: list[Any]) -> None:
     """Gives those that have gaps, or of which views are results, their places."""
     for node in dict.fromkeys(root_of(n) for n in results if isinstance(n, Node)):
         entry = importer.entries[node]
-        if isinstance(entry.fake, torch.Tensor) and entry.home is not None and memory_order(entry.fake) is None:
+        if isinstance(entry.fake, torch.Tensor) and entry.home is not None and has_gaps(entry.fake):
             place = [[number(importer, n) for n in numbers] for numbers in (entry.fake.shape, entry.fake.stride())]
             dense = _ext.Slot(importer.slot_of(entry))
             entry.slot = importer.new_slot()

@@ -47,7 +47,7 @@ def hardtanh(x: Expr, low: float = -1, high: float = 1) -> Expr:
 @formula(aten.elu.default)
 def elu(x: Expr, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Expr:
     negative = (x if input_scale == 1 else x * input_scale).expm1() * (alpha * scale)
-    return (x > 0).where(x if scale == 1 else x * scale, negative)
+    return (x < 0).where(negative, x if scale == 1 else x * scale)
 
 
 @formula(aten.threshold.default)

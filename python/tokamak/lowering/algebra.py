@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tokamak.importer.segment import HALVES, Segment
+from tokamak.importer.segment import HALVES, INTEGERS, Segment
 
 from .registry import Context, Extent, Value, lowers
 
@@ -113,6 +113,23 @@ def exact(c: Context, x: Value) -> Value:
 def rounded(c: Context, x: Value, dtype: str) -> Value:
     """The result of one op in its dtype; only here does it lose digits."""
     return c.b.cast(x, dtype, dtype in HALVES and x.dtype == "f32")
+
+
+def converted(c: Context, x: Value, dtype: str, synthetic: bool = False) -> Value:
+    """A cast that the program asks for. Floats that no integer holds become what the processor's instruction gives in
+    eager, in 64 bits for i64 and u8 and in 32 for the others: x86 the least integer, a GPU the nearest one."""
+    if not x.floating or dtype not in INTEGERS:
+        return c.b.cast(x, dtype, synthetic)
+    bits = 64 if dtype in ("i64", "u8") else 32
+    least, value = -(2.0 ** (bits - 1)), Expr(c.b, widened(c, x))
+    if c.importer.device.type == "cpu":
+        whole = (value < -least).where(value.max(least), least).cast(f"i{bits}")
+    elif bits == 64:
+        whole = value.isnan().where(least, value).cast("i64")
+    else:
+        known = value.isnan().where(least, value) if x.dtype == "f64" else value
+        whole = known.cast("i64").max(int(least)).min(-int(least) - 1)
+    return c.b.cast(whole.value, dtype)
 
 
 def operand(c: Context, x: Any, dtype: str) -> Any:

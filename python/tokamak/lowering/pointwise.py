@@ -10,7 +10,7 @@ import torch
 from tokamak.importer.segment import HALVES, INTEGERS
 from tokamak.rewriting import IMPLIED
 
-from .algebra import Expr, finish, formula, operand
+from .algebra import Expr, converted, finish, formula, operand
 from .divisors import DIVISIONS, require_divisor
 from .registry import Context, Extent, Unsupported, Value, dtype_name, lowers
 
@@ -242,7 +242,7 @@ def fmin(x: Expr, y: Expr) -> Expr:
 
 @lowers(aten._to_copy.default, prims.convert_element_type.default)
 def convert(c: Context, x: Value, *args: Any, **kwargs: Any) -> Value:
-    return c.b.cast(x, c.dtype, c.node.meta.get(IMPLIED, False))
+    return converted(c, x, c.dtype, c.node.meta.get(IMPLIED, False))
 
 
 @lowers(aten.clone.default, aten.lift_fresh_copy.default, aten.contiguous.default, prims.clone.default)
@@ -257,4 +257,4 @@ def copy_strided(c: Context, x: Value, stride: Any) -> Value:
 
 @lowers(aten.copy.default)
 def copy(c: Context, target: Value, x: Value, non_blocking: bool = False) -> Value:
-    return c.b.broadcast_to(c.b.cast(x, c.dtype), c.shape)
+    return c.b.broadcast_to(converted(c, x, c.dtype), c.shape)

@@ -9,7 +9,7 @@ import torch
 
 from tokamak.importer.segment import HALVES
 
-from .algebra import Expr, exact, rounded, widened
+from .algebra import Expr, converted, exact, rounded, widened
 from .registry import Context, Unsupported, Value, lowers
 from .shapes import axis_of
 
@@ -43,7 +43,7 @@ for _name in ("sum", "prod", "mean"):
         """In the dtype asked for, or i64 for integers; of halves before they were rounded, where the same kernel has
         them."""
         wide = x.dtype in HALVES and c.dtype in (*HALVES, "f32")
-        out = fold(c, _kind, widened(c, x) if wide else c.b.cast(x, c.dtype), dim, keepdim)
+        out = fold(c, _kind, widened(c, x) if wide else converted(c, x, c.dtype), dim, keepdim)
         return rounded(c, out, c.dtype)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from .algebra import converted
 from .registry import Context, Value, lowers
 from .shapes import axis_of
 
@@ -24,7 +25,7 @@ for _name in ("cumsum", "cumprod"):
 
     @lowers(getattr(aten, _name).default)
     def running(c: Context, x: Value, dim: int, *, dtype: Any = None, _kind: str = _name[3:]) -> Value:
-        return c.b.cast(scan(c, _kind, c.b.cast(x, c.dtype), dim), c.dtype)
+        return c.b.cast(scan(c, _kind, converted(c, x, c.dtype), dim), c.dtype)
 
 
 for _name in ("cummax", "cummin"):

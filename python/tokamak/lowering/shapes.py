@@ -7,6 +7,7 @@ import torch
 from tokamak.importer.dims import Dim
 from tokamak.importer.segment import minus, plus, times
 
+from .algebra import converted
 from .registry import Context, Extent, Unsupported, Value, lowers
 
 aten = torch.ops.aten
@@ -197,7 +198,7 @@ def select_backward(c: Context, grad: Value, sizes, dim: int, index) -> Value:
 def slice_scatter(c: Context, x: Value, source: Value, dim: int = 0, start=None, end=None, step=1) -> Value:
     axis, step = axis_of(x, dim), static(step, "the step")
     n, length = x.shape[axis], source.shape[axis]
-    source = c.b.cast(source, x.dtype)
+    source = converted(c, source, x.dtype)
     if length == 0:
         return x
     begin = bound(c, start, n)
@@ -241,7 +242,7 @@ def diagonal_scatter(c: Context, x: Value, source: Value, offset: int = 0, dim1:
     perm = last_two(x, dim1, dim2)
     moved = c.b.transpose(x, perm)
     row, _ = diagonal_start(offset)
-    column_of_rows = spread(c, c.b.cast(source, x.dtype), source.rank - 1, row, moved.shape[-2], 1)
+    column_of_rows = spread(c, converted(c, source, x.dtype), source.rank - 1, row, moved.shape[-2], 1)
     source = c.b.broadcast(column_of_rows, list(range(moved.rank - 1)), moved.shape)
     rows, columns = (c.b.iota("i64", moved.shape, moved.rank - k) for k in (2, 1))
     inside = c.b.binary("eq", c.b.sub(columns, rows), offset)
