@@ -1,4 +1,4 @@
-"""Numbers that the dtype of their op cannot hold. ATen refuses them, or knows what they mean: it is left to run the op."""
+"""Numbers that the dtype of their op cannot hold. ATen refuses them, or knows what they mean: it runs the op."""
 
 from __future__ import annotations
 

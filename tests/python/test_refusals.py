@@ -21,8 +21,9 @@ INTEGERS = {
 }  # fmt: skip
 UNHELD = {
     "clamp": lambda x, n: x.clamp(max=n), "hardtanh": lambda x, n: F.hardtanh(x, -1, n),
-    "threshold": lambda x, n: F.threshold(x, 1, n), "full_like": torch.full_like, "fill": lambda x, n: x.clone().fill_(n),
-    "new_full": lambda x, n: x.new_full((3,), n), "pad": lambda x, n: F.pad(x, (1, 1), value=n),
+    "threshold": lambda x, n: F.threshold(x, 1, n), "full_like": torch.full_like,
+    "fill": lambda x, n: x.clone().fill_(n), "new_full": lambda x, n: x.new_full((3,), n),
+    "pad": lambda x, n: F.pad(x, (1, 1), value=n),
     "masked_fill": lambda x, n: x.masked_fill(x > 1, n), "scatter": lambda x, n: x.scatter(0, torch.tensor([1]), n),
     "index_fill": lambda x, n: x.index_fill(0, torch.tensor([1]), n), "alpha": lambda x, n: torch.add(x, x, alpha=n),
 }  # fmt: skip

@@ -33,7 +33,7 @@ def written_back() -> int:
 
 
 def has_gaps(value: torch.Tensor) -> bool:
-    """Nothing new lies on itself, whatever the tracing of torch 2.10 promises of what is scattered into such a tensor."""
+    """Nothing new lies on itself, though the tracing of torch 2.10 says so of what is scattered into such a tensor."""
     overlaps = any(
         isinstance(stride, int) and stride == 0 and hint_of(size) > 1
         for size, stride in zip(value.shape, value.stride(), strict=True)
