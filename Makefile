@@ -3,9 +3,11 @@
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
+TORCH ?= 2.10.0
+PYTHON ?= python3
 CTEST = ctest --output-on-failure --progress -j $(JOBS)
 
-.PHONY: help setup build demo python test bench sparse-study fuzz golden gpu-test gpu-bundle gpu-bench lint format asan tsan install clean
+.PHONY: help setup build demo python test torch-test bench sparse-study fuzz golden gpu-test gpu-bundle gpu-bench lint format asan tsan install clean
 
 help: ## this text
 	@echo "Tokamak: a tensor program goes in, a few fused kernels come out."
@@ -33,6 +35,9 @@ test: setup ## build and run every test
 	@scripts/build.sh dev all
 	@cd build/dev && $(CTEST)
 	@PYTHONPATH=build/dev/python .venv/bin/python -m pytest -q -n $(JOBS) tests/python
+
+torch-test: ## the Python tests with the wheel under another torch: TORCH=2.10.0 PYTHON=python3.12 (gigabytes)
+	@scripts/try_torch.sh $(TORCH) $(PYTHON)
 
 bench: setup ## measure against a plain copy; writes build/bench.json
 	@scripts/build.sh release tokamak_bench

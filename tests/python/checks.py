@@ -16,6 +16,7 @@ import tokamak.backend as backend
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
+VERSION = tuple(int(n) for n in torch.__version__.split(".")[:2])
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
 
 

@@ -4,10 +4,12 @@ import operator
 
 import torch
 import torch.nn.functional as F
+from tokamak.compiled import assemble
 from tokamak.conv_biases import split, split_biases, sum_gradient
 from tokamak.importer.graph import Importer
 from tokamak.importer.views import reinterpret
 from tokamak.lowering import registry
+from tokamak.options import Options
 from tokamak.partition import compute_sums_of_inputs_again
 from tokamak.rounded_terms import round_terms
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -38,6 +40,20 @@ def test_numbers_that_are_none_bound_nothing_on_a_gpu():
         return importer.segments[0].graph.text()
 
     assert "min" in text("cpu") and "min" not in text("cuda")
+
+
+def test_floats_that_no_integer_holds_are_the_nearest_ones():
+    """As the instructions `cvt.rzi.s32` and `cvt.rzi.s64` have it, whose lower bits shorter integers are."""
+    inf, nan = float("inf"), float("nan")
+    importer = imported(lambda x: [x.to(d) for d in (torch.int64, torch.int32, torch.int16, torch.uint8)], (6,))
+    importer.device = torch.device("cpu")  # kernels compute alike everywhere
+    plan = assemble(importer, 1, Options.of(None, None), "forward").plan
+    found = plan([torch.tensor([inf, -inf, nan, 3e9, -3e9, -1.5])])[0]
+    most, least = 2**63 - 1, -(2**63)
+    assert found[0].tolist() == [most, least, least, 3 * 10**9, -3 * 10**9, -1]
+    assert found[1].tolist() == [2**31 - 1, -(2**31), 0, 2**31 - 1, -(2**31), -1]
+    assert found[2].tolist() == [-1, 0, 0, -1, 0, -1]
+    assert found[3].tolist() == [255, 0, 0, 3 * 10**9 % 256, -3 * 10**9 % 256, 255]
 
 
 def test_products_and_convolutions_are_the_vendors():

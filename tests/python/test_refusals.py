@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from checks import compare
+from checks import VERSION, compare
 
 BOOLS = {
     "abs": torch.abs, "floor": torch.floor, "round": torch.round, "relu": torch.relu, "argmax": torch.argmax,
@@ -13,7 +13,8 @@ BOOLS = {
     "less an integer": lambda x: x - torch.ones(3, dtype=torch.int32), "power": lambda x: x**x,
     "power of a number": lambda x: True**x, "dot": lambda x: x.dot(x), "mv": lambda x: x.expand(3, 3) @ x,
     "mm": lambda x: x.expand(3, 3) @ x.expand(3, 3), "addcmul": lambda x: torch.addcmul(x, x, x),
-    "heaviside": lambda x: torch.heaviside(x, torch.ones(3)), "ldexp": lambda x: torch.ldexp(torch.ones(3), x),
+    "heaviside": lambda x: torch.heaviside(x, torch.ones(3)),
+    **({"ldexp": lambda x: torch.ldexp(torch.ones(3), x)} if VERSION > (2, 10) else {}),
 }  # fmt: skip
 INTEGERS = {
     "frac": torch.frac, "celu": F.celu, "lerp": lambda x: torch.lerp(x, x, 0.5),
@@ -64,6 +65,7 @@ def test_no_such_number(name: str, dtype: torch.dtype) -> None:
         assert torch.equal(torch.compile(UNHELD[name], backend="tokamak")(x, 70000), expected)
 
 
+@pytest.mark.skipif(VERSION < (2, 11), reason="its tracing raises another error")
 @pytest.mark.parametrize("name", AXES)
 def test_no_such_axis(name: str) -> None:
     for x in (torch.ones(()), torch.ones(3), torch.ones(3, 4)):

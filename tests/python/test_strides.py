@@ -7,7 +7,7 @@ import functools
 import pytest
 import torch
 import torch.nn.functional as F
-from checks import compare, numbers
+from checks import VERSION, compare, numbers
 
 huber_loss = functools.partial(F.huber_loss, reduction="none")
 LAYOUTS = {
@@ -51,6 +51,8 @@ OF_TWO = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_of_one_operand(layout: str) -> None:
+    if VERSION < (2, 11):  # AOTAutograd refuses what its own decomposition makes of it
+        OF_ONE.pop("index_fill", None)
     compare(OF_ONE, [LAYOUTS[layout](0)], allow=["rrelu"])
 
 

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
 import torch
+from checks import VERSION
 from tokamak.registered import allow_again
 
 FIRST = """
@@ -35,6 +37,7 @@ FIRST = """
 """
 
 
+@pytest.mark.skipif(VERSION < (2, 11), reason="Dynamo itself crashes, under the eager back end too")
 def test_the_first_compilation_of_eight_threads() -> None:
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(FIRST)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
