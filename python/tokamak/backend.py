@@ -95,6 +95,11 @@ def weights_of(inputs: list[Any]) -> dict[int, torch.Tensor]:
     }  # fmt: skip
 
 
+def assigns_data(module: torch.fx.GraphModule) -> bool:
+    """Whether an input is given other data, `x.data = y`, which AOTAutograd allows only inside the graph."""
+    return bool(module.graph.find_nodes(op="call_function", target=torch.Tensor.set_))
+
+
 def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:
     """Compiles what Dynamo captured. Unknown options and wrong values are refused here, before any work."""
     options = Options.of(kwargs.get("options"), kwargs.get("mode"))
@@ -108,6 +113,7 @@ def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> C
         inference_compiler=compiler(options, "inference", direct, weights_of(inputs) if options.freeze else {}),
         partition_fn=partition,
         decompositions=decompositions(),
+        keep_inference_input_mutations=assigns_data(module),
     )(module, inputs)
     return direct.over(wrapped, module, inputs)
 
