@@ -17,7 +17,7 @@ ABSENT = {
     **dict.fromkeys((aten.argmin, aten.threshold, aten.addcmul, aten.mm, aten.bmm, aten.addmm, aten.dot), BOOL),
     **dict.fromkeys((aten.mv, aten.addmv, aten.vdot, aten.linalg_cross, aten.reflection_pad1d), BOOL),
     **dict.fromkeys((aten.frac, aten.celu, aten.lerp, aten.huber_loss, aten.smooth_l1_loss), WHOLE),
-    **dict.fromkeys((aten.binary_cross_entropy, aten.hardshrink), WHOLE),
+    **dict.fromkeys((aten.binary_cross_entropy, aten.hardshrink, aten.glu), WHOLE),
 }
 """By the dtype of their first operand; `lacks` knows more."""
 

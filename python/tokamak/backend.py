@@ -24,6 +24,8 @@ from .partition import partition
 from .registered import allow_again
 from .unread import keep_unread_checks
 
+is_batch = torch._C._functorch.is_legacy_batchedtensor
+
 _local = threading.local()
 
 
@@ -40,6 +42,7 @@ def recording(timed: bool = False) -> Iterator[list[CompiledGraph]]:
 
 def compiler(options: Options, kind: str, direct: Direct, weights: dict[int, torch.Tensor] | None = None) -> Callable:
     def compile(module: torch.fx.GraphModule, inputs: list[Any]) -> Callable:
+        written = module.forward  # the code as it is before the graph is rewritten
         compiled = compile_graph(module, inputs, options, kind, matching(weights or {}, inputs))
         if getattr(_local, "graphs", None) is not None:
             _local.graphs.append(compiled)
@@ -53,7 +56,9 @@ def compiler(options: Options, kind: str, direct: Direct, weights: dict[int, tor
             if reason:
                 complain(options, f"tokamak runs a {kind} graph without a CUDA graph: {reason}")
         direct.saw(plan, kind, len(inputs), len(compiled.executables) < compiled.steps)
-        return boxed(plan) if kind == "backward" or plan is not compiled.plan else plan
+        if kind == "backward":
+            return boxed(plan, written)
+        return boxed(plan) if plan is not compiled.plan else plan
 
     return compile
 
@@ -66,10 +71,13 @@ def matching(weights: dict[int, torch.Tensor], inputs: list[Any]) -> dict[int, t
     return weights if same else {}
 
 
-def boxed(plan: Callable[[list[Any]], Any]) -> Callable:
-    """The plan as a function: what wraps the backward pass copies attributes of functions only."""
+def boxed(plan: Callable[[list[Any]], Any], mapped: Callable | None = None) -> Callable:
+    """The plan as a function: what wraps the backward pass copies attributes of functions only. Under vmap, which
+    `torch.autograd.grad(is_grads_batched=True)` uses, tensors have no memory and `mapped` runs in its place."""
 
     def run(args: list[Any]) -> Any:
+        if mapped is not None and any(isinstance(a, torch.Tensor) and is_batch(a) for a in args):
+            return mapped(*args)
         return plan(args)
 
     run._boxed_call = True
@@ -95,6 +103,11 @@ def weights_of(inputs: list[Any]) -> dict[int, torch.Tensor]:
     }  # fmt: skip
 
 
+def assigns_data(module: torch.fx.GraphModule) -> bool:
+    """Whether an input is given other data, `x.data = y`, which AOTAutograd allows only inside the graph."""
+    return bool(module.graph.find_nodes(op="call_function", target=torch.Tensor.set_))
+
+
 def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:
     """Compiles what Dynamo captured. Unknown options and wrong values are refused here, before any work."""
     options = Options.of(kwargs.get("options"), kwargs.get("mode"))
@@ -108,6 +121,7 @@ def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> C
         inference_compiler=compiler(options, "inference", direct, weights_of(inputs) if options.freeze else {}),
         partition_fn=partition,
         decompositions=decompositions(),
+        keep_inference_input_mutations=assigns_data(module),
     )(module, inputs)
     return direct.over(wrapped, module, inputs)
 

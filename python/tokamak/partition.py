@@ -1,9 +1,9 @@
 """What the forward pass keeps for the backward pass: torch's min-cut partitioner, made safe.
 
 The partitioner lets the backward pass recompute from any input of the forward pass. An input that the forward pass has
-changed in place (a running mean, a counter, a cache) no longer holds what it held: recomputing from it is silently
-wrong. Such inputs are read through a copy that may be saved and may not be recomputed; where nothing saves it, the copy
-costs nothing.
+changed in place (a running mean, a counter, a cache), or given other data, no longer holds what it held: recomputing
+from it is silently wrong. Such inputs are read through a copy that may be saved and may not be recomputed; where
+nothing saves it, the copy costs nothing.
 
 A sum of two inputs is not saved either: the backward pass reads both again, as many bytes as writing and reading the
 sum, in the kernel that has the most to compute meanwhile.
@@ -30,6 +30,7 @@ from torch._functorch.partitioners import default_partition, min_cut_remateriali
 from torch._guards import TracingContext
 from torch.utils.checkpoint import CheckpointPolicy
 
+from .importer.calls import WRITES
 from .importer.tensors import device_of
 from .importer.views import VIEWS
 from .norm_outputs import spell_out_batch_norms, spell_out_norms
@@ -86,12 +87,14 @@ def keep_changed_inputs(joint: torch.fx.GraphModule, metadata: ViewAndMutationMe
     primals = [n for n in joint.graph.nodes if n.op == "placeholder" and not n.name.startswith("tangents")]
     offset = len(primals) - len(metadata.input_info)  # tokens of effects come first
     for info, primal in zip(metadata.input_info, primals[max(0, offset) :], strict=False):
-        if not info.mutates_data or not isinstance(primal.meta.get("val"), torch.Tensor):
+        changed = info.mutates_data or info.mutates_storage_metadata
+        if not changed or not isinstance(primal.meta.get("val"), torch.Tensor):
             continue
         with joint.graph.inserting_after(last_placeholder(joint)):
             copy = joint.graph.call_function(torch.ops.aten.clone.default, (primal,))
         copy.meta.update(val=primal.meta["val"].clone(), recompute=CheckpointPolicy.MUST_SAVE)
-        primal.replace_all_uses_with(copy, delete_user_cb=lambda user, copy=copy: user is not copy)
+        kept = (copy, *(user for user in primal.users if user.target in WRITES))
+        primal.replace_all_uses_with(copy, delete_user_cb=lambda user, kept=kept: user not in kept)
 
 
 def last_placeholder(module: torch.fx.GraphModule) -> torch.fx.Node:

@@ -66,3 +66,23 @@ def test_an_empty_out_is_resized():
 
     x = torch.randn(3, 4)
     torch.testing.assert_close(torch.compile(fn, backend="tokamak", dynamic=True)(x), fn(x))
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_an_input_is_given_other_data(grad):
+    def fn(x, y, z, w):
+        late = torch.sort(torch.sort(w.sin(), 0)[0].sin(), 0)[0] + z  # z as it was
+        before = x * late
+        z.add_(1)
+        x.data = x.data * 2 + y
+        return x * late + z, before.exp()
+
+    def run(f):
+        x, y, z, w = torch.arange(48.0).div(48).view(4, 3, 4)
+        x, w = x.clone().requires_grad_(grad), w.clone().requires_grad_(grad)
+        for _ in range(2):
+            out = f(x, y, z, w)
+        grads = torch.autograd.grad(out, [w], [o.detach() for o in out]) if grad else ()
+        return [*out, x, z, *grads]
+
+    torch.testing.assert_close(run(torch.compile(fn, backend="tokamak")), run(fn))

@@ -413,3 +413,15 @@ def test_sizes_that_the_data_decide(function: Callable) -> None:
         run = torch.compile(function, backend="tokamak", fullgraph=True)
         for x in (torch.tensor([1.0, -2, 3, 4]), torch.tensor([-1.0, -2, 0, 4])):
             assert torch.equal(run(x), function(x))
+
+
+def test_gradients_in_batches():
+    def fn(x, w):
+        return ((x @ w).relu() * x.sum(0)).softmax(-1)
+
+    x, w = torch.randn(8, 4), torch.randn(4, 4, requires_grad=True)
+    rows = torch.eye(32).reshape(32, 8, 4)
+    ours, eager = (
+        torch.autograd.grad(f(x, w), w, rows, is_grads_batched=True) for f in (torch.compile(fn, backend="tokamak"), fn)
+    )
+    torch.testing.assert_close(ours, eager)

@@ -19,6 +19,7 @@ BOOLS = {
 INTEGERS = {
     "frac": torch.frac, "celu": F.celu, "lerp": lambda x: torch.lerp(x, x, 0.5),
     "huber_loss": lambda x: F.huber_loss(x, x), "smooth_l1_loss": lambda x: F.smooth_l1_loss(x, x),
+    "glu": lambda x: F.glu(x[:2]),
 }  # fmt: skip
 UNHELD = {
     "clamp": lambda x, n: x.clamp(max=n), "hardtanh": lambda x, n: F.hardtanh(x, -1, n),

@@ -28,6 +28,10 @@ FAST = {
 """Most are the same functions, bound so that a call costs half as much."""
 
 
+WRITES = (aten.set_.source_Tensor, aten.copy_.default)
+"""What changes an input, where AOTAutograd leaves that to the graph."""
+
+
 def mutates(target: Any) -> bool:
     return not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable
 

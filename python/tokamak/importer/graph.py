@@ -28,7 +28,7 @@ from tokamak.rewriting import ROUNDED
 from tokamak.unheld import why_unheld
 from tokamak.unread import keeps_checks
 
-from .calls import FAST, has_effect, mutates, op_name
+from .calls import FAST, WRITES, has_effect, mutates, op_name
 from .constants import read_when_run
 from .dims import Unsupported, dim_of, memory_order, shape_of
 from .entries import Entry, Refusal
@@ -367,6 +367,8 @@ class Importer:
         level = max([e.level for e in inputs], default=0)
         if node.is_impure() or has_effect(node.target):
             level = self.last_effect = max(level, self.last_effect)
+        if node.target in WRITES:  # after whatever reads what the input held
+            level = max(e.level for e in self.entries.values())
         argument = self.argument if mutates(node.target) else self.read_argument
         if "attention" in str(node.target):  # looks at strides: a mask may be part of a padded one
             argument = functools.partial(self.strided_argument, level=level)
