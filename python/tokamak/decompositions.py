@@ -84,6 +84,16 @@ def ldexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return x * torch.pow(2.0, y) if whole and y.dtype in HALVES else NotImplemented
 
 
+def of_input(then: Any) -> Any:
+    """Eager gives a Huber loss the dtype of its input, torch's tracing that to which both operands promote."""
+
+    def decompose(x: torch.Tensor, *rest: Any) -> Any:
+        loss = then(x, *rest)
+        return loss if loss is NotImplemented or x.device.type != "cpu" else loss.to(x.dtype)
+
+    return decompose
+
+
 MEANS = (aten.mse_loss_backward.default, aten.smooth_l1_loss_backward.default, aten.huber_loss_backward.default)
 """Gradients of losses, which torch's own decompositions divide by the number of elements while tracing."""
 
@@ -109,4 +119,5 @@ def decompositions() -> dict:
     table |= {op: of_nothing(table[op]) for op in MEANS if op in table}
     table |= absent.decompositions(table)
     table |= unheld.decompositions(table)
-    return table | strides.decompositions(table)
+    table |= strides.decompositions(table)
+    return table | {aten.huber_loss.default: of_input(table[aten.huber_loss.default])}

@@ -249,3 +249,23 @@ def test_sizes_and_other_halves_among_halves_are_rounded_as_in_eager():
             torch._dynamo.reset()
             compiled = torch.compile(function, backend="tokamak", dynamic=dynamic)
             torch.testing.assert_close(compiled(x), function(x), rtol=0, atol=0, equal_nan=True)
+
+
+def test_what_zero_d_tensors_and_numbers_are_first_rounded_to():
+    """Where torch promotes to the dtype of the others: a tiny number is then false, and nothing to divide."""
+    for dtype, one in ((torch.float16, 1e-8), (torch.float32, 1e-60), (torch.int8, 256)):
+        x, y = torch.tensor([0, 1, 3], dtype=dtype), torch.tensor(one, dtype=torch.float64 if one < 1 else torch.int64)
+        compare(BINARY["logic"], [x, y])
+    x, y = torch.tensor([0.0, 1.0, math.inf], dtype=torch.float16), torch.tensor(1e-8)
+    for f in (lambda x, y: y / x, lambda x, y: y // x, lambda x, y: torch.div(y, x, rounding_mode="trunc"),
+              lambda x, y: y * x, lambda x, y: torch.logit(x, 1e-5), lambda x, y: torch.logit(x, 0.1)):  # fmt: skip
+        torch._dynamo.reset()
+        torch.testing.assert_close(torch.compile(f, backend="tokamak")(x, y), f(x, y), equal_nan=True)
+    compare(lambda x: torch.add(x, 1e39, alpha=0.3), [torch.ones(3)])
+
+
+def test_a_huber_loss_has_the_dtype_of_its_input():
+    x, y = numbers(5, 7), numbers(5, 7, dtype=torch.float64, seed=1)
+    for reduction in ("none", "mean"):
+        compare(lambda x, y, r=reduction: F.huber_loss(x, y, reduction=r), [x, y])
+        compare(lambda x, y, r=reduction: F.huber_loss(y, x, reduction=r), [x, y])

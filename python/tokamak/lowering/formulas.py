@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .algebra import Expr, formula, rounded, widened
+from .algebra import Expr, finish, formula, operand, rounded, widened
 from .registry import Context, Unsupported, Value, lowers
 
 aten = torch.ops.aten
@@ -95,11 +95,16 @@ def sinc(x: Expr) -> Expr:
     return (x == 0).where(1, scaled.sin() / scaled)
 
 
-@formula(aten.logit.default)
-def logit(x: Expr, eps: float | None = None) -> Expr:
+@lowers(aten.logit.default)
+def logit(c: Context, x: Value, eps: float | None = None) -> Value:
+    """On the CPU its bounds are numbers of the result's dtype: among halves the upper one may be 1."""
+    v = Expr(c.b, operand(c, x, c.dtype))
     if eps is not None:
-        x = (x < eps).where(eps, (x > 1 - eps).where(1 - eps, x))
-    return (x / (1 - x)).log()
+        held = "f64" if c.stops else c.dtype
+        low = c.scalar(eps, held)
+        high = c.scalar(1 - low, held)
+        v = (v < low).where(low, (v > high).where(high, v))
+    return finish(c, (v / (1 - v)).log().value)
 
 
 @formula(aten.logit_backward.default)

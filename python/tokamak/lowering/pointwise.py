@@ -89,15 +89,16 @@ def as_half(c: Context, x: Any, dtype: str) -> Any:
 def arithmetic(c: Context, kind: str, x: Any, y: Any, alpha: Any = 1) -> Value:
     """x kind (alpha y), both in the result's dtype; rounded once."""
     dtype = c.dtype
+    x = as_half(c, x, dtype)
     if kind not in SCALED:
-        x, y, alpha = (as_half(c, v, dtype) for v in (x, y, alpha))
+        y, alpha = as_half(c, y, dtype), as_half(c, alpha, dtype)
     alpha = operand(c, alpha, dtype)
     if isinstance(alpha, Value) and not isinstance(y, Value):
         raise Unsupported("alpha is a size")
     direct = alpha == 1 and all(isinstance(v, Value) and v.dtype == dtype for v in (x, y))
     x, y = (x, y) if direct else (operand(c, x, dtype), (factor if kind in SCALED else operand)(c, y, dtype))
     if alpha != 1:
-        y = c.b.mul(y, alpha) if isinstance(y, Value) else y * alpha
+        y = c.b.mul(y, alpha) if isinstance(y, Value) else c.scalar(y, dtype) * alpha
     if kind in DIVISIONS and dtype in INTEGERS:
         require_divisor(c, y, c.node.args[1])
     return finish(c, c.b.binary(kind, x, y))
@@ -141,7 +142,8 @@ def div(c: Context, x: Any, y: Any, rounding_mode: str | None = None) -> Value:
     if rounding_mode is None or c.dtype in INTEGERS:
         return arithmetic(c, "div", x, y)
     dtype = c.dtype
-    return finish(c, c.b.unary("trunc", c.b.binary("div", operand(c, x, dtype), factor(c, y, dtype))))
+    x, y = operand(c, as_half(c, x, dtype), dtype), factor(c, y, dtype)
+    return finish(c, c.b.unary("trunc", c.b.binary("div", x, y)))
 
 
 @lowers(aten.pow.Tensor_Tensor, aten.pow.Scalar)
@@ -192,14 +194,17 @@ def exactly(c: Context, x: Any, dtype: str) -> Any:
     return torch.tensor(x, dtype=torch.float16 if dtype == "f16" else torch.bfloat16).item() if dtype in HALVES else x
 
 
+def common(c: Context) -> str:
+    """The dtype to which torch promotes the node's two operands."""
+    numbers = [1 if isinstance(a, torch.SymInt) else 1.0 if isinstance(a, torch.SymFloat) else a for a in c.fake_args()]
+    return dtype_name(torch.result_type(*numbers[:2]))
+
+
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
 
     @lowers(getattr(aten, _name).Tensor, getattr(aten, _name).Scalar)
     def compare(c: Context, x: Any, y: Any, _kind: str = _name) -> Value:
-        numbers = [
-            1 if isinstance(a, torch.SymInt) else 1.0 if isinstance(a, torch.SymFloat) else a for a in c.fake_args()
-        ]
-        dtype = dtype_name(torch.result_type(*numbers[:2]))
+        dtype = common(c)
         return finish(c, c.b.binary(_kind, exactly(c, x, dtype), exactly(c, y, dtype)))
 
 
@@ -207,7 +212,8 @@ for _name in ("and", "or", "xor"):
 
     @lowers(getattr(aten, f"logical_{_name}").default)
     def logical(c: Context, x: Value, y: Value, _kind: str = _name) -> Value:
-        return finish(c, c.b.binary(_kind, c.b.cast(x, "bool"), c.b.cast(y, "bool")))
+        x, y = (c.b.cast(exactly(c, v, common(c)), "bool") for v in (x, y))
+        return finish(c, c.b.binary(_kind, x, y))
 
 
 @lowers(aten.where.self)
