@@ -16,6 +16,7 @@ from .cuda_graphs import captured
 from .decompositions import decompositions
 from .direct import PLAIN, Direct
 from .explain import Explanation
+from .importer.calls import NEW_DATA
 from .importer.tensors import device_of
 from .lowering import registry
 from .masks import ease_masks
@@ -105,7 +106,7 @@ def weights_of(inputs: list[Any]) -> dict[int, torch.Tensor]:
 
 def assigns_data(module: torch.fx.GraphModule) -> bool:
     """Whether an input is given other data, `x.data = y`, which AOTAutograd allows only inside the graph."""
-    return bool(module.graph.find_nodes(op="call_function", target=torch.Tensor.set_))
+    return any(n.op == "call_function" and n.target in (torch.Tensor.set_, NEW_DATA) for n in module.graph.nodes)
 
 
 def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:

@@ -58,6 +58,7 @@ def test_floats_that_no_integer_holds(source: torch.dtype) -> None:
             "twice": lambda x: (x * 2).to(torch.int32).to(torch.int8) + x.to(torch.uint8),
             "folds": lambda x: (x.sum(dtype=torch.int32), x.cumsum(0, dtype=torch.int64)),
             "copy": lambda x: torch.zeros_like(x, dtype=torch.int16).copy_(x),
+            "number": lambda x: (x.clone().copy_(3.5), x.int().copy_(3.5)),
             "constant": lambda x: x.new_full((3,), inf).to(torch.int64),
             "part": lambda x: torch.zeros(60, dtype=torch.int32).slice_scatter(x, 0, 1, x.shape[0] + 1),
         },

@@ -28,7 +28,9 @@ FAST = {
 """Most are the same functions, bound so that a call costs half as much."""
 
 
-WRITES = (aten.set_.source_Tensor, aten.copy_.default)
+NEW_DATA = getattr(aten, "shallow_copy_data_", None)
+"""`x.data = y` for a torch after 2.13; before it is `set_`."""
+WRITES = (aten.set_.source_Tensor, aten.copy_.default, *([NEW_DATA.default] if NEW_DATA else ()))
 """What changes an input, where AOTAutograd leaves that to the graph."""
 
 

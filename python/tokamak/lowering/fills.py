@@ -9,6 +9,7 @@ import torch
 from tokamak.importer.dims import memory_order
 from tokamak.importer.segment import INTEGERS
 
+from .algebra import converted
 from .registry import Context, Extent, Unsupported, Value, lowers
 
 aten = torch.ops.aten
@@ -57,7 +58,7 @@ def zeros(c: Context, size: Any, **kwargs: Any) -> Value:
 
 @lowers(aten.fill.Tensor)
 def fill(c: Context, x: Value, value: Value) -> Value:
-    return c.b.broadcast_to(c.b.cast(value, c.dtype), c.shape)
+    return c.b.broadcast_to(converted(c, value, c.dtype), c.shape)
 
 
 @lowers(aten.arange.start_step, free=True)

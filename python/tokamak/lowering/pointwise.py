@@ -12,6 +12,7 @@ from tokamak.rewriting import IMPLIED
 
 from .algebra import Expr, converted, finish, formula, operand
 from .divisors import DIVISIONS, require_divisor
+from .fills import number
 from .registry import Context, Extent, Unsupported, Value, dtype_name, lowers
 
 aten = torch.ops.aten
@@ -262,5 +263,6 @@ def copy_strided(c: Context, x: Value, stride: Any) -> Value:
 
 
 @lowers(aten.copy.default)
-def copy(c: Context, target: Value, x: Value, non_blocking: bool = False) -> Value:
-    return c.b.broadcast_to(converted(c, x, c.dtype), c.shape)
+def copy(c: Context, target: Value, x: Any, non_blocking: bool = False) -> Value:
+    x = converted(c, x, c.dtype) if isinstance(x, Value) else number(c, x, c.dtype)
+    return c.b.broadcast_to(x, c.shape)
