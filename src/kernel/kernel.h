@@ -95,9 +95,10 @@ struct If {
   Block then, otherwise;
 };
 /// `barrier`: all threads of a block meet; shared memory written before is visible after. `barrier cluster`: those of a
-/// cluster's blocks, for cluster memory as well.
+/// cluster's blocks, for cluster memory as well. `barrier inbox`, once a kernel: those of a block, and the first block
+/// of a cluster goes on when all elements of all inboxes have come; the other blocks need not wait for each other.
 struct Barrier {
-  bool cluster = false;
+  enum class Of : uint8_t { block, cluster, inbox } of = Of::block;
 };
 
 using StmtNode = std::variant<For, Let, Declare, Assign, Store, Prefetch, If, Barrier>;
@@ -110,8 +111,9 @@ struct Stmt {
 enum class Scope : uint8_t {
   global,   // a parameter, flat, in caller's memory
   cluster,  // one a cluster of blocks: every block has a copy that all stores reach; ordered by cluster barriers alone
-  shared,   // one a block
-  local     // one an iteration of the enclosing parallel or thread loops; contents do not survive it
+  inbox,  // one a cluster, which its first block reads after `barrier inbox`; each element is stored once, by any block
+  shared,  // one a block
+  local    // one an iteration of the enclosing parallel or thread loops; contents do not survive it
 };
 enum class Access : uint8_t {  // of global buffers
   in,
@@ -135,6 +137,9 @@ struct Variable {
   bool isMutable = false;
   bool operator==(const Variable&) const = default;
 };
+
+/// Whether blocks other than the one that stores may read a buffer of this scope.
+constexpr bool isOfCluster(Scope scope) { return scope == Scope::cluster || scope == Scope::inbox; }
 
 class Kernel {
  public:
@@ -199,7 +204,11 @@ struct tokamak::EnumNames<tokamak::kernel::Binding> {
 };
 template <>
 struct tokamak::EnumNames<tokamak::kernel::Scope> {
-  static constexpr std::array<std::string_view, 4> names = {"global", "cluster", "shared", "local"};
+  static constexpr std::array<std::string_view, 5> names = {"global", "cluster", "inbox", "shared", "local"};
+};
+template <>
+struct tokamak::EnumNames<tokamak::kernel::Barrier::Of> {
+  static constexpr std::array<std::string_view, 3> names = {"block", "cluster", "inbox"};
 };
 template <>
 struct tokamak::EnumNames<tokamak::kernel::Access> {

@@ -68,7 +68,7 @@ Result<std::string> Parser::newName(std::string_view what) {
 
 Result<Kernel> Parser::parseAll() {
   TK_RETURN_IF_ERROR(header());
-  while (is("local") || is("shared") || is("cluster"))
+  while (is("local") || is("shared") || is("cluster") || is("inbox"))
     TK_RETURN_IF_ERROR(bufferOf(*fromName<Scope>(next().text), Access::scratch));
   TK_TRY(kernel_.body, blockWithin());
   if (peek().kind != TokenKind::end) return unexpected("the end of the text");
@@ -164,7 +164,10 @@ Result<StmtNode> Parser::statement() {
   if (take("var")) return binding(true);
   if (is("store")) return store();
   if (is("prefetch")) return prefetch();
-  if (take("barrier")) return StmtNode(Barrier{take("cluster")});
+  if (take("barrier")) {
+    using enum Barrier::Of;
+    return StmtNode(Barrier{take("cluster") ? cluster : take("inbox") ? inbox : block});
+  }
   if (peek().kind == TokenKind::name) return assignment();
   return unexpected("a statement or '}'");
 }

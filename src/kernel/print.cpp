@@ -160,7 +160,9 @@ class Printer {
     return fmt::format("prefetch {}[{}]{}", kernel_.buffer(s.buffer).name, exprs_.str(s.index), s.near ? " near" : "");
   }
   std::string text(const If& s) const { return fmt::format("if {}", exprs_.str(s.condition)); }
-  static std::string text(const Barrier& s) { return s.cluster ? "barrier cluster" : "barrier"; }
+  static std::string text(const Barrier& s) {
+    return s.of == Barrier::Of::block ? "barrier" : fmt::format("barrier {}", nameOf(s.of));
+  }
 
   const Kernel& kernel_;
   ExprPrinter exprs_;

@@ -27,6 +27,7 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
     inout c: f64[max(M, N)],
     scratch s: bool[8]; M, N, $load) resident 2 cluster 4 reach [4*N + 1024] {
   cluster both: f32[8]
+  inbox came: f64[4]
   shared tile: f32[1024]
   local row: i64[4]
   let n: i64 = floordiv(N + 15, 16)*16 - $load
@@ -55,6 +56,8 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
       barrier
       store both[0] = 1.0
       barrier cluster
+      store came[0] = 1.0
+      barrier inbox
       store b[at] mask and(m, g != 3) = cast<bf16>(exp(h/2.0)) streaming
       store c[t] = prefix(add, 1.5:f64x2)
       store c[t*2] aligned = 0.5:f64x2

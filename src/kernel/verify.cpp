@@ -24,6 +24,7 @@ class Verifier {
   Result<> run() {
     TK_RETURN_IF_ERROR(declarations());
     TK_RETURN_IF_ERROR(block(kernel_.body));
+    TK_RETURN_IF_ERROR(inboxes());
     return warps();
   }
 
@@ -74,6 +75,9 @@ class Verifier {
   Result<> size(const Buffer& buffer) const {
     if (auto n = buffer.size.constant(); n && *n < 0)
       return fail("T0424", fmt::format("{} has {} elements", buffer.name, *n));
+    if (buffer.scope == Scope::inbox && (byteWidth(buffer.dtype) < 4 || buffer.size.constant().value_or(-1) < 1))
+      return fail("T0424", fmt::format("the inbox {} of {} {}", buffer.name, buffer.size.str(), nameOf(buffer.dtype)),
+                  "an inbox is of a known number of elements, of four bytes or eight");
     return ofSymbols(buffer.size, "the size of " + buffer.name);
   }
 
@@ -85,6 +89,17 @@ class Verifier {
         return fail("T0424", fmt::format("{} names {}, which is no symbol of the kernel", what, name),
                     "list it after ';' in the first line");
     return Unit{};
+  }
+
+  /// What is sent to an inbox is waited for, and something is.
+  Result<> inboxes() {
+    stmt_ = nullptr;
+    const auto inbox = std::find_if(kernel_.buffers.begin(), kernel_.buffers.end(),
+                                    [](const Buffer& b) { return b.scope == Scope::inbox; });
+    if ((inbox != kernel_.buffers.end()) == hasInboxBarrier_) return Unit{};
+    return hasInboxBarrier_ ? fail("T0423", "a barrier of inboxes in a kernel without any", "declare `inbox b: f32[8]`")
+                            : fail("T0423", fmt::format("nobody waits for the inbox {}", inbox->name),
+                                   "put `barrier inbox` before what reads it");
   }
 
   /// A kernel with warp operations has blocks of whole warps, known when compiling.
@@ -188,8 +203,12 @@ class Verifier {
     return Unit{};
   }
 
-  Result<> check(const Barrier& s) const {
-    if (s.cluster && kernel_.clusterBlocks == 1) return noCluster("a barrier");
+  Result<> check(const Barrier& s) {
+    if (s.of != Barrier::Of::block && kernel_.clusterBlocks == 1) return noCluster("a barrier");
+    if (s.of == Barrier::Of::inbox && (hasInboxBarrier_ || serialLoops_ > 0 || conditions_ > 0))
+      return fail("T0423", "a barrier of inboxes that may be met twice or not at all",
+                  "put one of them outside loops and conditions");
+    hasInboxBarrier_ = hasInboxBarrier_ || s.of == Barrier::Of::inbox;
     const bool inBlock = std::any_of(bound_.begin(), bound_.end(), isBlock);
     return inBlock ? Result<>(Unit{})
                    : fail("T0423", "a barrier outside every block loop", "only the threads of a block can meet");
@@ -303,8 +322,8 @@ class Verifier {
   }
 
   Result<> checkScope(const Buffer& buffer) const {
-    if (buffer.scope == Scope::cluster && kernel_.clusterBlocks == 1) return noCluster(buffer.name);
-    const bool isShared = buffer.scope == Scope::shared || buffer.scope == Scope::cluster;
+    if (isOfCluster(buffer.scope) && kernel_.clusterBlocks == 1) return noCluster(buffer.name);
+    const bool isShared = buffer.scope == Scope::shared || isOfCluster(buffer.scope);
     if (isShared && std::none_of(bound_.begin(), bound_.end(), isBlock))
       return fail("T0423", fmt::format("{} is shared by a block but used outside every block loop", buffer.name));
     return Unit{};
@@ -358,7 +377,7 @@ class Verifier {
   std::vector<VarId> scope_;    // in order of definition
   std::vector<Binding> bound_;  // loops around that are not serial
   int serialLoops_ = 0, conditions_ = 0, depth_ = 0;
-  bool hasGpu_ = false, hasParallel_ = false, hasWarpOps_ = false;
+  bool hasGpu_ = false, hasParallel_ = false, hasWarpOps_ = false, hasInboxBarrier_ = false;
   std::array<int64_t, 3> threadCounts_ = {1, 1, 1};  // by axis, of the longest loop; -1: a symbol's
   const Stmt* stmt_ = nullptr;
 };

@@ -74,6 +74,8 @@ const Case kCases[] = {
     {"BoundsUnknownAtLaunch", "T0423", "known at launch", "let n: i64 = load z[0]\n for b in 0..n block.x {\n }"},
     {"ClusterBarrierWithoutOne", "T0423", "a barrier of a cluster in a kernel without clusters",
      "for b in 0..4 block.x {\n for i in 0..32 thread.x {\n barrier cluster\n }\n }"},
+    {"InboxBarrierWithoutOne", "T0423", "a barrier of a cluster in a kernel without clusters",
+     "for b in 0..4 block.x {\n for i in 0..32 thread.x {\n barrier inbox\n }\n }"},
     {"BarrierAlone", "T0423", "a barrier outside every block loop", "barrier"},
     {"BarrierInParallel", "T0423", "a barrier outside every block loop", "for i in 0..4 parallel {\n barrier\n }"},
     {"SharedOutsideBlocks", "T0423", "t is shared by a block", "let a: f32 = load t[0]"},

@@ -10,11 +10,11 @@ namespace tokamak::kernel {
 
 namespace {
 
-constexpr std::array<std::string_view, 30> kReserved = {
-    "cluster",    "for",       "let",     "var",         "store",      "if",    "else", "barrier",
-    "local",      "shared",    "load",    "select",      "cast",       "splat", "ramp", "fold",
-    "prefix",     "extract",   "philox",  "true",        "false",      "inf",   "nan",  "warpfold",
-    "warpprefix", "warpshift", "aligned", "evict_first", "evict_last", "within"};
+constexpr std::array<std::string_view, 31> kReserved = {
+    "cluster",    "for",       "let",     "var",         "store",      "if",     "else", "barrier",
+    "local",      "shared",    "load",    "select",      "cast",       "splat",  "ramp", "fold",
+    "prefix",     "extract",   "philox",  "true",        "false",      "inf",    "nan",  "warpfold",
+    "warpprefix", "warpshift", "aligned", "evict_first", "evict_last", "within", "inbox"};
 
 bool isStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool isPart(char c) { return isStart(c) || (c >= '0' && c <= '9'); }

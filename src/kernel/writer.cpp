@@ -46,6 +46,10 @@ BufferId Writer::cluster(std::string name, DType dtype, Dim size) {
   return kernel_.addBuffer({std::move(name), dtype, std::move(size), Scope::cluster, Access::scratch});
 }
 
+BufferId Writer::inbox(std::string name, DType dtype, Dim size) {
+  return kernel_.addBuffer({std::move(name), dtype, std::move(size), Scope::inbox, Access::scratch});
+}
+
 // ---- statements ----
 
 Block Writer::collect(const std::function<void()>& body) {
@@ -132,7 +136,7 @@ void Writer::store(BufferId buffer, ExprId index, ExprId value, ExprId mask, boo
 }
 
 void Writer::prefetch(BufferId buffer, ExprId index, bool near) { append(Prefetch{buffer, index, near}); }
-void Writer::barrier(bool cluster) { append(Barrier{cluster}); }
+void Writer::barrier(Barrier::Of of) { append(Barrier{of}); }
 
 void Writer::setReach(Dim reach) {
   addSymbols(reach);

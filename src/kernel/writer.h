@@ -25,6 +25,7 @@ class Writer {
   BufferId local(std::string name, DType dtype, Dim size);
   BufferId shared(std::string name, DType dtype, Dim size);
   BufferId cluster(std::string name, DType dtype, Dim size);
+  BufferId inbox(std::string name, DType dtype, Dim size);
 
   // Expressions
   ExprId imm(Scalar value, DType dtype, int lanes = 1);
@@ -80,7 +81,7 @@ class Writer {
   void assign(VarId var, ExprId value);
   void store(BufferId buffer, ExprId index, ExprId value, ExprId mask = {}, bool streaming = false);
   void prefetch(BufferId buffer, ExprId index, bool near = false);
-  void barrier(bool cluster = false);
+  void barrier(Barrier::Of of = Barrier::Of::block);
 
   /// Checks with `verify` in debug builds.
   Kernel finish() &&;

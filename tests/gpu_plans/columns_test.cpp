@@ -149,11 +149,13 @@ TEST(GpuColumns, ClustersShareOutRows) {
         << rows;
 }
 
-TEST(GpuColumns, ClustersTakeWideStripsWhereThereAreAndLargeBlocksWhereNot) {
+TEST(GpuColumns, ClustersTakeManyBlocksWhereThereAreAndLongRoundsWhereNot) {
   EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "M", "4096"), {{"M", 530}}, {.hints = {{"M", 16384}}}),
             "reduce: columns, 16 threads x 32 of 8 blocks, 8 x 8 lanes\n");
   EXPECT_EQ(plansOf(fold("sum", "bf16", "bf16", "M", "1024"), {{"M", 1100}}, {.hints = {{"M", 16384}}}),
-            "reduce: columns, 8 threads x 128 of 8 blocks, 4 x 8 lanes\n");
+            "reduce: columns, 16 threads x 32 of 8 blocks, 32 x 8 lanes, 1 blocks\n");
+  plansOf(fold("argmax", "bf16", "i64", "M", "1024"), {{"M", 8200}}, {.hints = {{"M", 16384}}});
+  plansOf(fold("any", "bool", "bool", "M", "2048"), {{"M", 700}}, {.hints = {{"M", 16384}}});
   plansOf(fold("max", "f32", "f32", "M", "1024"), {{"M", 3}}, {.hints = {{"M", 16384}}});
 }
 

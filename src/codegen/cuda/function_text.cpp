@@ -273,6 +273,8 @@ std::string FunctionText::function(const std::string& symbol) {
   declareBuffers();
   if (kernel_.clusterBlocks > 1) {
     bounds += fmt::format("__cluster_dims__({}, 1, 1) ", kernel_.clusterBlocks);
+    if (const int64_t bytes = inboxBytes(kernel_); bytes > 0)
+      line(fmt::format("{}(tk_came, {});", snippets_.use("inbox_begin"), bytes));
     line(snippets_.use("cluster_arrive") + "();");
   }
   block(kernel_.body);
@@ -322,6 +324,12 @@ void FunctionText::declareBuffers() {
     line(fmt::format("{}{} {}[{}];", shared ? "__shared__ __align__(16) " : "", type, bufferNames_[i],
                      std::max<int64_t>(1, *buffer.size.constant())));
   }
+  if (inboxBytes(kernel_) == 0) return;
+  if (dynamic)
+    line(fmt::format("unsigned long long* const tk_came = (unsigned long long*)((char*)tk_shared + {});",
+                     dimText(offset)));
+  else
+    line("__shared__ unsigned long long tk_came[1];");
 }
 
 }  // namespace tokamak::codegen::cuda

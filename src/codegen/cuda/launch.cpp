@@ -84,16 +84,24 @@ Dim sharedBytesOf(const Buffer& buffer) {
   return Dim::ceilDiv(buffer.size * Dim(byteWidth(buffer.dtype)), kSharedAlign) * Dim(kSharedAlign);
 }
 
+int64_t inboxBytes(const Kernel& kernel) {
+  int64_t bytes = 0;
+  for (const Buffer& buffer : kernel.buffers)
+    if (buffer.scope == Scope::inbox) bytes += *buffer.size.constant() * byteWidth(buffer.dtype);
+  return bytes;
+}
+
 Result<Launch> launchOf(const Kernel& kernel) {
   Launch launch;
   TK_RETURN_IF_ERROR(measure(kernel, kernel.body, launch));
   Dim shared = 0;
   for (const Buffer& buffer : kernel.buffers) {
-    if (buffer.scope == Scope::shared || buffer.scope == Scope::cluster) shared = shared + sharedBytesOf(buffer);
+    if (buffer.scope == Scope::shared || isOfCluster(buffer.scope)) shared = shared + sharedBytesOf(buffer);
     if (buffer.scope == Scope::local && !buffer.size.isConst())
       return notForGpu(kernel, fmt::format("the local buffer {} of {} elements", buffer.name, buffer.size.str()),
                        "give local buffers sizes that are known when compiling");
   }
+  if (inboxBytes(kernel) > 0) shared = shared + Dim(kSharedAlign);  // what counts them
   if (auto bytes = shared.constant(); !bytes || *bytes > kStaticShared) launch.sharedBytes = shared;
   return launch;
 }

@@ -15,5 +15,7 @@ Result<Launch> launchOf(const kernel::Kernel& kernel);
 
 /// Bytes of a shared buffer, rounded up so that what follows is aligned.
 Dim sharedBytesOf(const kernel::Buffer& buffer);
+/// What comes to all inboxes of a kernel together.
+int64_t inboxBytes(const kernel::Kernel& kernel);
 
 }  // namespace tokamak::codegen::cuda

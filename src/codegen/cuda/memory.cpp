@@ -144,7 +144,8 @@ void FunctionText::emit(const Store& s) {
   const int lanes = std::max(type.lanes, kernel_.type(s.index).lanes);
   const bool consecutive = lanes > 1 && kernel_.type(s.index).lanes == 1;
   const int piece = !s.mask || s.aligned ? pieceBytes(s.buffer, s.index, type.lanes, s.aligned) : 0;
-  if (piece > 0 && kernel_.buffer(s.buffer).scope != Scope::cluster) {
+  const Buffer& buffer = kernel_.buffer(s.buffer);
+  if (piece > 0 && !isOfCluster(buffer.scope)) {
     piecewiseStore(s, piece);
     return changed();
   }
@@ -152,11 +153,13 @@ void FunctionText::emit(const Store& s) {
   const Text text = value(s.value);
   const std::string mask = s.mask ? fmt::format("if ({}) ", value(s.mask).text) : "";
   const std::string to = element(s.buffer, s.index, consecutive ? "l" : "");
+  const std::string stored = fmt::format("({}){}", memoryTypeName(snippets_, buffer.dtype), text.at(Level::atom));
   const std::string statement =
-      kernel_.buffer(s.buffer).scope == Scope::cluster
-          ? fmt::format("{}{}<{}>({}, ({}){});", mask, snippets_.use("store_cluster"), kernel_.clusterBlocks, to,
-                        memoryTypeName(snippets_, kernel_.buffer(s.buffer).dtype), text.at(Level::atom))
-          : fmt::format("{}{} = {};", mask, to, text.text);
+      mask + (buffer.scope == Scope::cluster
+                  ? fmt::format("{}<{}>({}, {});", snippets_.use("store_cluster"), kernel_.clusterBlocks, to, stored)
+              : buffer.scope == Scope::inbox
+                  ? fmt::format("{}({}, {}, tk_came);", snippets_.use("store_inbox"), to, stored)
+                  : fmt::format("{} = {};", to, text.text));
   if (lanes == 1)
     line(statement);
   else

@@ -36,6 +36,48 @@ const std::vector<Snippet>& memorySnippets() {
   }
 }
 )"},
+      // ---- inboxes: memory of a cluster's first block, whose barrier counts the bytes that come ----
+      {"cluster_rank",
+       {},
+       R"(D unsigned cluster_rank() { unsigned rank; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank)); return rank; }
+)"},
+      {"inbox_begin",
+       {"cluster_rank"},
+       R"(D void inbox_begin(unsigned long long* came, unsigned bytes) {
+  if (cluster_rank() == 0 && (threadIdx.x | threadIdx.y | threadIdx.z) == 0) {
+    const unsigned at = (unsigned)__cvta_generic_to_shared(came);
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" : : "r"(at) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(at), "r"(bytes) : "memory");
+  }
+  __syncwarp();
+}
+)"},
+      {"store_inbox",
+       {},
+       R"(template <class T> D void store_inbox(T& at, T value, unsigned long long* came) {
+  unsigned there, count;
+  asm("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(&at)));
+  asm("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(count) : "r"((unsigned)__cvta_generic_to_shared(came)));
+  unsigned long long bits = 0;
+  memcpy(&bits, &value, sizeof(T));
+  if constexpr (sizeof(T) == 8)
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" : : "r"(there), "l"(bits), "r"(count) : "memory");
+  else
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" : : "r"(there), "r"((unsigned)bits), "r"(count) : "memory");
+}
+)"},
+      {"inbox_barrier",
+       {"cluster_rank"},
+       R"(D void inbox_barrier(unsigned long long* came) {
+  __syncthreads();
+  if (cluster_rank() != 0) return;
+  const unsigned at = (unsigned)__cvta_generic_to_shared(came);
+  unsigned done = 0;
+  while (!done)
+    asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;\n\tselp.u32 %0, 1, 0, p;\n\t}" : "=r"(done) : "r"(at) : "memory");
+}
+)"},
       // ---- halves that stay as they are in memory: what was made of them before is not kept ----
       {"packed",
        {},

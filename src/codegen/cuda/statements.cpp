@@ -26,8 +26,8 @@ static bool reachesCluster(const Kernel& kernel, const Stmt& stmt) {
   const auto any = [&](const Block& block) {
     return std::any_of(block.begin(), block.end(), [&](const Stmt& s) { return reachesCluster(kernel, s); });
   };
-  if (auto* store = std::get_if<Store>(&stmt.node)) return kernel.buffer(store->buffer).scope == Scope::cluster;
-  if (auto* barrier = std::get_if<Barrier>(&stmt.node)) return barrier->cluster;
+  if (auto* store = std::get_if<Store>(&stmt.node)) return isOfCluster(kernel.buffer(store->buffer).scope);
+  if (auto* barrier = std::get_if<Barrier>(&stmt.node)) return barrier->of != Barrier::Of::block;
   if (auto* loop = std::get_if<For>(&stmt.node)) return any(loop->body);
   if (auto* branch = std::get_if<If>(&stmt.node)) return any(branch->then) || any(branch->otherwise);
   return false;
@@ -110,7 +110,11 @@ void FunctionText::emit(const If& s) {
 }
 
 void FunctionText::emit(const Barrier& s) {
-  line(s.cluster ? snippets_.use("cluster_barrier") + "();" : "__syncthreads();");
+  switch (s.of) {
+    case Barrier::Of::block: line("__syncthreads();"); break;
+    case Barrier::Of::cluster: line(snippets_.use("cluster_barrier") + "();"); break;
+    case Barrier::Of::inbox: line(snippets_.use("inbox_barrier") + "(tk_came);"); break;
+  }
   for (const std::string& name : heldHalves_) line(fmt::format("{}({});", snippets_.use("packed"), name));
   changed();
 }

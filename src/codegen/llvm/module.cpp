@@ -32,7 +32,7 @@ std::string gpuFeature(const Block& block) {
 Result<> checkIsForCpu(const Kernel& kernel) {
   std::string found = gpuFeature(kernel.body);
   for (const Buffer& buffer : kernel.buffers)
-    if (buffer.scope == Scope::shared || buffer.scope == Scope::cluster)
+    if (buffer.scope == Scope::shared || isOfCluster(buffer.scope))
       found = fmt::format("the shared buffer {}", buffer.name);
   if (found.empty()) return Unit{};
   return Diagnostic{"T0501",

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "kernel/simt/run.h"
@@ -108,6 +109,69 @@ TEST(SimtCluster, EveryBlockMeets) {
     }
   })",
               "T0404", "has ended");
+}
+
+/// Every thread of every block sends what it has to the first block of its cluster, which adds them up. `send` stands
+/// in every thread, `before` the barrier and `after` it.
+std::string inbox(std::string_view send, std::string_view before, std::string_view after) {
+  return R"(kernel @k(in x: f32[32*N], out y: f32[32*N]; N) cluster 4 {
+    inbox came: f32[128]
+    for b in 0..N block.x {
+      for t in 0..32 thread.x {
+        let rank: i64 = fmod(b, 4)
+        )" +
+         std::string(send) + "\n" + std::string(before) + "\nbarrier inbox\n" + std::string(after) + "\n}\n}\n}";
+}
+constexpr const char* kSend = "store came[rank*32 + t] = load x[b*32 + t]";
+constexpr const char* kAdd = R"(if rank == 0 {
+  store y[b*8 + t] = load came[t] + load came[t + 32] + (load came[t + 64] + load came[t + 96])
+})";
+
+TEST(SimtInbox, TheFirstBlockReadsWhatAllSent) {
+  std::vector<Array> b = {counting(256), Array(DType::f32, {256})};
+  const auto status = run(inbox(kSend, "", kAdd), b);
+  ASSERT_TRUE(status.ok()) << status.error().str();
+  for (int64_t i = 0; i < 64; ++i) {
+    const auto first = static_cast<double>(i / 32 * 128 + i % 32);
+    EXPECT_EQ(b[1].getDouble(i), 4 * first + 32 + 64 + 96) << i;
+  }
+}
+
+TEST(SimtInbox, WhatNeverComesIsReported) {
+  expectFails(inbox("if t < 31 {\nstore came[rank*32 + t] = 1.0\n}", "", kAdd), "T0402", "waits for came[31]");
+}
+
+TEST(SimtInbox, ElementsAreStoredOnce) {
+  expectFails(inbox("store came[rank*32 + t] = 1.0\nif t == 0 {\nstore came[rank*32] = 2.0\n}", "", kAdd), "T0403",
+              "writes came[0]");
+  expectFails(inbox(kSend, "", "if and(rank == 1, t == 0) {\nstore came[0] = 2.0\n}"), "T0403", "writes came[0]");
+}
+
+TEST(SimtInbox, NobodyReadsEarlyAndNoOtherBlockLater) {
+  expectFails(inbox(kSend, "let early: f32 = load came[0]", ""), "T0403", "reads came[0]");
+  expectFails(inbox(kSend, "", "let mine: f32 = load came[0]"), "T0402", "reads came[0]");
+}
+
+TEST(SimtInbox, IsForgottenBetweenClusters) {
+  expectFails(inbox("if b < 4 {\nstore came[rank*32 + t] = 1.0\n}", "", kAdd), "T0402", "waits for came[0]");
+}
+
+TEST(SimtInbox, ItsBarrierIsMetOnce) {
+  const auto code = [](std::string_view body) {
+    const auto kernel = parseKernel(inbox(kSend, body, kAdd));
+    return kernel ? verify(*kernel).ok() ? "" : verify(*kernel).error().code : kernel.error().code;
+  };
+  EXPECT_EQ(code(""), "");
+  EXPECT_EQ(code("barrier inbox"), "T0423");
+  EXPECT_EQ(code("if rank == 0 {\nbarrier inbox\n}"), "T0423");
+  for (const char* body : {"inbox alone: f32[4]", "for b in 0..4 block.x {\nbarrier inbox\n}"}) {
+    const auto half = parseKernel(fmt::format("kernel @k(in x: f32[4]) cluster 2 {{\n{}\n}}", body));
+    ASSERT_TRUE(half) << half.error().str();
+    EXPECT_EQ(verify(*half).error().code, "T0423") << body;
+  }
+  const auto small = parseKernel("kernel @k(in x: f32[N], out y: f32[N]; N) cluster 2 {\ninbox few: bf16[4]\n}");
+  ASSERT_TRUE(small);
+  EXPECT_EQ(verify(*small).error().code, "T0424");
 }
 
 TEST(SimtCluster, TheGridIsWholeClusters) {

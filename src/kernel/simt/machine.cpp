@@ -47,7 +47,7 @@ Result<> Machine::run() {
 
 void Machine::start(std::vector<Thread>& threads, const std::array<int64_t, 6>& place) {
   ++clock_.epoch;
-  if (program_.gpu) clock_.blockStart = clock_.clusterMet = clock_.epoch;
+  if (program_.gpu) clock_.blockStart = clock_.clusterMet = clock_.epoch, clock_.inboxMet = 0;
   const auto& extents = program_.extents;
   const int64_t count = extents[3] * extents[4] * extents[5];
   for (size_t t = 0; t < threads.size(); ++t) {
@@ -75,8 +75,26 @@ Result<> Machine::runCluster(std::vector<Thread>& threads) {
         return first == Stop::end ? divergence(block[0], threads[0]) : divergence(threads[0], block[0]);
     }
     if (first == Stop::end) return Unit{};
-    clock_.clusterMet = clock_.epoch;
+    if (first == Stop::inbox_barrier)
+      TK_RETURN_IF_ERROR(openInboxes(threads[0]));
+    else
+      clock_.clusterMet = clock_.epoch;
   }
+}
+
+/// An element that is never stored would be waited for forever.
+Result<> Machine::openInboxes(const Thread& first) {
+  for (size_t b = 0; b < kernel_.buffers.size(); ++b) {
+    if (kernel_.buffers[b].scope != Scope::inbox) continue;
+    if (const auto i = memories_[b].missing(clock_))
+      return Diagnostic{"T0402",
+                        {},
+                        fmt::format("waits for {}[{}], which nobody has written{}", kernel_.buffers[b].name, *i,
+                                    where(first, program_.code[first.pc - 1].statement)),
+                        "the blocks of a cluster store every element of an inbox, each once"};
+  }
+  clock_.inboxMet = clock_.epoch;
+  return Unit{};
 }
 
 /// To the end, or to the next barrier of the cluster.
@@ -236,7 +254,11 @@ Machine::Stop Machine::resume(Thread& thread) {
         break;
       }
       case Op::leave_thread: forgetLocals(thread); break;
-      case Op::barrier: thread.pc = pc; return inst.ofCluster ? Stop::cluster_barrier : Stop::barrier;
+      case Op::barrier:
+        thread.pc = pc;
+        return inst.of == Barrier::Of::cluster ? Stop::cluster_barrier
+               : inst.of == Barrier::Of::inbox ? Stop::inbox_barrier
+                                               : Stop::barrier;
       case Op::end: thread.pc = pc - 1; return Stop::end;
     }
   }
@@ -284,7 +306,8 @@ Diagnostic Machine::describe(Thread& thread, const Fault& fault) {
               {},
               fmt::format("reads {}, which nobody has written{}", element, at),
               buffer.scope == Scope::local ? "local memory does not outlive an iteration of the parallel or thread loop"
-                                           : "write every element before it is read"};
+              : buffer.scope == Scope::inbox ? "the first block of a cluster has its inboxes, the others have not"
+                                             : "write every element before it is read"};
     case Fault::Kind::duplicate:
       return {"T0403", {}, fmt::format("two lanes write {}{}", element, at), "a scatter's indices are distinct"};
     case Fault::Kind::misaligned:
@@ -306,6 +329,7 @@ Diagnostic Machine::describe(Thread& thread, const Fault& fault) {
                       fault.otherWrote ? "wrote" : "read", at),
           fault.otherBlock                 ? "blocks never meet: split the kernel"
           : buffer.scope == Scope::cluster ? "put a barrier of the cluster between the two"
+          : buffer.scope == Scope::inbox   ? "elements of an inbox are stored once and read after `barrier inbox`"
           : program_.gpu                   ? "put a barrier between the two"
                                            : "end the parallel loop between the two"};
 }

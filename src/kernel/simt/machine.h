@@ -27,8 +27,9 @@ class Machine {
   Result<> run();
 
  private:
-  enum class Stop : uint8_t { barrier, cluster_barrier, meet, end, fault };
+  enum class Stop : uint8_t { barrier, cluster_barrier, inbox_barrier, meet, end, fault };
   Result<> runCluster(std::vector<Thread>& threads);
+  Result<> openInboxes(const Thread& first);
   Result<Stop> runBlock(std::span<Thread> threads);
   Result<Stop> runWarp(std::span<Thread> warp);
   static void meet(std::span<Thread> warp, const Inst& inst);

@@ -1,5 +1,6 @@
 #include "kernel/simt/memory.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tokamak::kernel::simt {
@@ -91,9 +92,9 @@ Memory::Memory(DType dtype, int64_t size, std::byte* data, bool defined)
       wrote_(static_cast<size_t>(size)),
       read_(static_cast<size_t>(size)) {}
 
-Memory Memory::shared(DType dtype, int64_t size, bool ofCluster) {
+Memory Memory::shared(DType dtype, int64_t size, Scope scope) {
   Memory memory(dtype, size, nullptr, false);
-  memory.kind_ = ofCluster ? Kind::cluster : Kind::shared;
+  memory.kind_ = scope;
   memory.own_.resize(static_cast<size_t>(size * byteWidth(dtype)));
   memory.data_ = memory.own_.data();
   return memory;
@@ -101,7 +102,7 @@ Memory Memory::shared(DType dtype, int64_t size, bool ofCluster) {
 
 Memory Memory::local(DType dtype, int64_t size) {
   Memory memory(dtype, 0, nullptr, false);
-  memory.kind_ = Kind::local;
+  memory.kind_ = Scope::local;
   memory.size_ = size;
   memory.own_.resize(static_cast<size_t>(size * byteWidth(dtype)));
   memory.data_ = memory.own_.data();
@@ -115,30 +116,36 @@ bool Memory::sameBlock(uint64_t stamp, Clock now, uint32_t thread) {
   return threadOf(stamp) != Fault::kMany && threadOf(stamp) / now.blockThreads == thread / now.blockThreads;
 }
 
-/// Whether what another thread did under `stamp` is unordered with what `thread` does now.
-std::optional<Fault> Memory::conflict(int64_t i, uint64_t stamp, bool wrote, Clock now, uint32_t thread) const {
+/// Whether what another thread did under `stamp` (it `wrote`, or read) is unordered with what `thread` does now.
+std::optional<Fault> Memory::conflict(int64_t i, uint64_t stamp, bool wrote, bool writes, Clock now,
+                                      uint32_t thread) const {
   if (stamp == 0) return std::nullopt;
-  if (kind_ == Kind::cluster) {
+  if (kind_ == Scope::inbox) {  // what this cluster wrote is there when all of it is, and stays
+    if (epochOf(stamp) < now.blockStart || (epochOf(stamp) < now.inboxMet && !writes)) return std::nullopt;
+    return Fault{Fault::Kind::race, i, threadOf(stamp), false, wrote};
+  }
+  if (kind_ == Scope::cluster) {
     if (epochOf(stamp) < now.clusterMet || threadOf(stamp) == thread) return std::nullopt;
     return Fault{Fault::Kind::race, i, threadOf(stamp), false, wrote};
   }
-  const bool otherBlock = stamp == kManyBlocks || (kind_ == Kind::global && !sameBlock(stamp, now, thread));
+  const bool otherBlock = stamp == kManyBlocks || (kind_ == Scope::global && !sameBlock(stamp, now, thread));
   if (!otherBlock && (epochOf(stamp) != now.epoch || threadOf(stamp) == thread)) return std::nullopt;
   return Fault{Fault::Kind::race, i, threadOf(stamp), otherBlock, wrote};
 }
 
 std::optional<Fault> Memory::onRead(int64_t i, Clock now, uint32_t thread) {
   const auto at = static_cast<size_t>(i);
-  if (kind_ == Kind::local)
+  if (kind_ == Scope::local)
     return filled_[at] == generation_ ? std::nullopt : std::optional(Fault{Fault::Kind::unwritten, i});
   const uint64_t wrote = wrote_[at], own = stampOf(now.epoch, thread);
-  const bool written = wrote != 0 && (kind_ == Kind::global || epochOf(wrote) >= now.blockStart);
-  if (!written && !defined_) return Fault{Fault::Kind::unwritten, i};
-  if (written && wrote != own)
-    if (auto fault = conflict(i, wrote, true, now, thread)) return fault;
+  const bool written = wrote != 0 && (kind_ == Scope::global || epochOf(wrote) >= now.blockStart);
+  const bool elsewhere = kind_ == Scope::inbox && thread >= now.blockThreads;
+  if ((!written && !defined_) || elsewhere) return Fault{Fault::Kind::unwritten, i};
+  if (written && (wrote != own || kind_ == Scope::inbox))
+    if (auto fault = conflict(i, wrote, true, false, now, thread)) return fault;
   uint64_t& read = read_[at];
   if (read == own || read == kManyBlocks) return std::nullopt;
-  const bool otherBlock = read != 0 && kind_ == Kind::global && !sameBlock(read, now, thread);
+  const bool otherBlock = read != 0 && kind_ == Scope::global && !sameBlock(read, now, thread);
   if (otherBlock)
     read = kManyBlocks;
   else if (!otherBlock && read != 0 && epochOf(read) == now.epoch)
@@ -150,11 +157,16 @@ std::optional<Fault> Memory::onRead(int64_t i, Clock now, uint32_t thread) {
 
 std::optional<Fault> Memory::onWrite(int64_t i, Clock now, uint32_t thread) {
   const auto at = static_cast<size_t>(i);
-  if (kind_ == Kind::local) return filled_[at] = generation_, std::nullopt;
-  if (auto fault = conflict(i, wrote_[at], true, now, thread)) return fault;
-  if (auto fault = conflict(i, read_[at], false, now, thread)) return fault;
+  if (kind_ == Scope::local) return filled_[at] = generation_, std::nullopt;
+  if (auto fault = conflict(i, wrote_[at], true, true, now, thread)) return fault;
+  if (auto fault = conflict(i, read_[at], false, true, now, thread)) return fault;
   wrote_[at] = stampOf(now.epoch, thread);
   return std::nullopt;
+}
+
+std::optional<int64_t> Memory::missing(Clock now) const {
+  const auto at = std::find_if(wrote_.begin(), wrote_.end(), [&](uint64_t w) { return epochOf(w) < now.blockStart; });
+  return at == wrote_.end() ? std::nullopt : std::optional<int64_t>(at - wrote_.begin());
 }
 
 template <class Element>

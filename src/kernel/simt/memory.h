@@ -17,6 +17,7 @@ struct Clock {
   uint32_t epoch = 1;
   uint32_t blockStart = 0;    // or the cluster's
   uint32_t clusterMet = 0;    // when the cluster's blocks met last
+  uint32_t inboxMet = 0;      // when its inboxes were full; 0: not yet
   uint32_t blockThreads = 0;  // 0: there are no clusters
 };
 
@@ -36,7 +37,7 @@ class Memory {
   /// `data` is the caller's. `defined`: its contents are there from the start.
   Memory(DType dtype, int64_t size, std::byte* data, bool defined);
   /// Memory of one block (shared), one cluster of blocks or one thread (local), undefined again after every `forget`.
-  static Memory shared(DType dtype, int64_t size, bool ofCluster = false);
+  static Memory shared(DType dtype, int64_t size, Scope scope = Scope::shared);
   static Memory local(DType dtype, int64_t size);
   Memory(Memory&&) = default;
   Memory& operator=(Memory&&) = default;
@@ -51,13 +52,14 @@ class Memory {
   void forget() { ++generation_; }  // of local memory; shared memory forgets with the clock
 
   int64_t size() const { return size_; }
+  /// The first element that this block or cluster has not written.
+  std::optional<int64_t> missing(Clock now) const;
 
  private:
-  enum class Kind : uint8_t { global, cluster, shared, local };
   static bool sameBlock(uint64_t stamp, Clock now, uint32_t thread);
   std::optional<Fault> onRead(int64_t i, Clock now, uint32_t thread);
   std::optional<Fault> onWrite(int64_t i, Clock now, uint32_t thread);
-  std::optional<Fault> conflict(int64_t i, uint64_t stamp, bool wrote, Clock now, uint32_t thread) const;
+  std::optional<Fault> conflict(int64_t i, uint64_t stamp, bool wrote, bool writes, Clock now, uint32_t thread) const;
   template <class Element>
   std::optional<Fault> loadAs(Lane* dst, const Lane* index, const Lane* mask, int lanes, bool gather, Clock now,
                               uint32_t thread);
@@ -66,7 +68,7 @@ class Memory {
                                Clock now, uint32_t thread);
 
   DType dtype_;
-  Kind kind_ = Kind::global;
+  Scope kind_ = Scope::global;
   bool defined_;
   int64_t size_;
   std::byte* data_;

@@ -43,10 +43,10 @@ struct Inst {
   DType to = DType::i64;     // of a cast's result
   UnaryKind unary{};
   BinaryKind binary{};
-  uint8_t axis = 0;        // of pick: Binding - block_x
-  bool ofCluster = false;  // a barrier
-  bool gather = false;     // load and store: an index a lane
-  bool aligned = false;    // load and store: the address is a multiple of the lanes' size, 16 bytes at most
+  uint8_t axis = 0;      // of pick: Binding - block_x
+  Barrier::Of of{};      // of a barrier
+  bool gather = false;   // load and store: an index a lane
+  bool aligned = false;  // load and store: the address is a multiple of the lanes' size, 16 bytes at most
   enum class Meeting : uint8_t { fold, prefix, shift } meeting = Meeting::fold;
   int lanes = 1;
   uint32_t dst = kNone, a = kNone, b = kNone, c = kNone;

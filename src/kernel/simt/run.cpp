@@ -47,8 +47,7 @@ Result<> runSimt(const Kernel& kernel, std::vector<Array>& buffers, const DimBin
     TK_TRY(const int64_t size, sizeOf(buffer, symbols));
     localSizes.push_back(buffer.scope == Scope::local ? size : -1);
     if (buffer.scope != Scope::global) {
-      memories.push_back(
-          simt::Memory::shared(buffer.dtype, buffer.scope == Scope::local ? 0 : size, buffer.scope == Scope::cluster));
+      memories.push_back(simt::Memory::shared(buffer.dtype, buffer.scope == Scope::local ? 0 : size, buffer.scope));
       continue;
     }
     if (given == buffers.size())

@@ -73,7 +73,7 @@ class Translator {
   void statement(const Declare& s) { evaluateInto(s.var, s.value); }
   void statement(const Assign& s) { evaluateInto(s.var, s.value); }
   void statement(const Prefetch&) {}
-  void statement(const Barrier& s) { emit(Op::barrier).ofCluster = s.cluster; }
+  void statement(const Barrier& s) { emit(Op::barrier).of = s.of; }
 
   void evaluateInto(VarId var, ExprId value) {
     const uint32_t target = program_.variables[var.index];

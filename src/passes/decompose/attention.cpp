@@ -57,7 +57,9 @@ ValueId expandAttention(Emitter& emit, const Node& node, const Attention& op) {
   scores = scaled(emit, scores, op, embedding);
   if (op.causal) scores = causal(emit, scores);
   if (node.operands.size() > 3) scores = masked(emit, scores, node.operands[3]);
-  const SoftmaxParts parts = softmaxParts(emit, scores, last);
+  // What is hidden by adding -100 weighs 4e-44, on which many processors take a hundred times as long. The kernel that
+  // is stood in for has zeros there.
+  const SoftmaxParts parts = softmaxParts(emit, scores, last, op.safe);
   const Shape shape = emit.type(scores).shape;
   ValueId weights = emit.binary(BinaryKind::div, parts.exponential, emit.spread(parts.sum, {last}, shape));
   if (op.safe) weights = zeroHiddenRows(emit, weights, parts.maximum, last);

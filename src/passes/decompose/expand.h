@@ -14,11 +14,12 @@ ValueId expandDropout(Emitter& emit, const Node& node, const Dropout& op);
 ValueId expandAttention(Emitter& emit, const Node& node, const Attention& op);
 ValueId expandVariance(Emitter& emit, const Node& node, const Reduce& op);
 
-/// x less its maximum over `axis`, and the logarithm-free pieces of a softmax: exp of that and its sum over `axis`.
+/// x less its maximum over `axis`, and the logarithm-free pieces of a softmax: exp of that and its sum over `axis`. If
+/// `flushed`, exponentials below the least normal number are zero.
 struct SoftmaxParts {
   ValueId maximum, shifted, exponential, sum;
 };
-SoftmaxParts softmaxParts(Emitter& emit, ValueId x, Axis axis);
+SoftmaxParts softmaxParts(Emitter& emit, ValueId x, Axis axis, bool flushed = false);
 
 /// Mean over `axes`, x less it, and the mean of the squares of that, by two sweeps.
 struct Moments {

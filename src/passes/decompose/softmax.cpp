@@ -1,15 +1,24 @@
+#include <cmath>
+#include <limits>
+
 #include "passes/decompose/expand.h"
 
 namespace tokamak {
 
-SoftmaxParts softmaxParts(Emitter& emit, ValueId x, Axis axis) {
+SoftmaxParts softmaxParts(Emitter& emit, ValueId x, Axis axis, bool flushed) {
   const Shape shape = emit.type(x).shape;
   SoftmaxParts parts;
   // The softmax of nothing is nothing, so a maximum of nothing is no mistake; it is asked for only where it may occur.
   const bool mayBeEmpty = shape[axis].constant().value_or(0) == 0;
   parts.maximum = emit.reduce(ReduceKind::max, x, {axis}, mayBeEmpty);
   parts.shifted = emit.binary(BinaryKind::sub, x, emit.spread(parts.maximum, {axis}, shape));
-  parts.exponential = emit.unary(UnaryKind::exp, parts.shifted);
+  ValueId exponent = parts.shifted;
+  if (flushed) {
+    const double least = std::log(static_cast<double>(std::numeric_limits<float>::min()));
+    const ValueId tiny = emit.binary(BinaryKind::lt, exponent, least);
+    exponent = emit.select(tiny, emit.fullLike(exponent, -std::numeric_limits<double>::infinity()), exponent);
+  }
+  parts.exponential = emit.unary(UnaryKind::exp, exponent);
   parts.sum = emit.reduce(ReduceKind::sum, parts.exponential, {axis});
   return parts;
 }

@@ -35,11 +35,14 @@ struct Slots {
   BufferId value, where, sum;
 };
 
-/// Memory of the block, or of the cluster, for `size` results like this one.
-Slots slotsFor(Writer& w, const Found& found, const Dim& size, bool ofCluster = false) {
+/// Memory of the block, of the cluster or of its first block, for `size` results like this one.
+Slots slotsFor(Writer& w, const Found& found, const Dim& size, kernel::Scope scope = kernel::Scope::shared) {
   const auto buffer = [&](const char* name, ExprId like) {
     if (!like) return BufferId{};
-    return ofCluster ? w.cluster(name, w.type(like).dtype, size) : w.shared(name, w.type(like).dtype, size);
+    const DType type = w.type(like).dtype;
+    return scope == kernel::Scope::shared    ? w.shared(name, type, size)
+           : scope == kernel::Scope::cluster ? w.cluster(name, type, size)
+                                             : w.inbox(name, type, size);
   };
   return {buffer("partial", found.value), buffer("where", found.position), buffer("sums", found.sum)};
 }
@@ -104,6 +107,7 @@ Found overLanes(Writer& w, const Found& found) {
 namespace {
 
 constexpr int kAtOnce = 8;  // results that a thread takes in one after the other
+constexpr int kAlone = 32;  // and where that spares a barrier
 
 /// What threads found of every fold, in `rows` rows of `width` columns of shared memory.
 struct Left {
@@ -187,18 +191,22 @@ std::vector<Found> joinDown(Writer& w, const DownThreads& threads, const std::ve
 void joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank, const std::vector<Found>& narrow,
                  const std::function<void(const std::vector<Found>&)>& body) {
   const std::vector<Found> found = threads.exact ? widened(w, narrow) : narrow;
-  const Left left = leaveFew(w, threads, found, kAtOnce);
+  const Left left = leaveFew(w, threads, found, kAlone);
   const int lanes = w.lanes(found[0].value);
+  // Inboxes are quicker, but have no elements of less than four bytes.
+  const bool narrowOnes =
+      std::any_of(found.begin(), found.end(), [&](const Found& f) { return byteWidth(w.type(f.value).dtype) < 4; });
   std::vector<Slots> slots;
-  for (const Found& f : found) slots.push_back(slotsFor(w, f, Dim(int64_t{blocks} * left.width), true));
+  for (const Found& f : found)
+    slots.push_back(
+        slotsFor(w, f, Dim(int64_t{blocks} * left.width), narrowOnes ? kernel::Scope::cluster : kernel::Scope::inbox));
   const ExprId t = w.let("t", threads.index(w));
-  // A thread for a column: what it stores goes to every block.
   w.when(w.binary(BinaryKind::lt, t, w.i64(left.width)), [&] {
     for (size_t k = 0; k < found.size(); ++k)
       put(w, slots[k], w.add(w.mul(rank, w.i64(left.width)), t),
           takeRows(w, left.slots[k], t, left.rows, left.width, found[k], 1));
   });
-  w.barrier(true);
+  w.barrier(narrowOnes ? kernel::Barrier::Of::cluster : kernel::Barrier::Of::inbox);
   const auto first = [&](ExprId x) { return w.binary(BinaryKind::eq, x, w.i64(0)); };
   w.when(w.both(first(rank), first(threads.y)), [&] {
     const ExprId column = w.let("column", w.mul(threads.x, w.i64(lanes)));
@@ -289,11 +297,11 @@ std::vector<Found> joinWarps(Writer& w, const RowThreads& row, std::vector<Found
 /// What the blocks of a cluster found.
 std::vector<Found> joinBlocks(Writer& w, const RowThreads& row, std::vector<Found> found) {
   std::vector<Slots> slots;
-  for (const Found& f : found) slots.push_back(slotsFor(w, f, Dim(row.cluster), true));
+  for (const Found& f : found) slots.push_back(slotsFor(w, f, Dim(row.cluster), kernel::Scope::cluster));
   w.when(w.binary(BinaryKind::eq, row.thread, w.i64(0)), [&] {
     for (size_t k = 0; k < found.size(); ++k) put(w, slots[k], row.rank, found[k]);
   });
-  w.barrier(true);
+  w.barrier(kernel::Barrier::Of::cluster);
   for (size_t k = 0; k < found.size(); ++k) found[k] = joinSlots(w, slots[k], w.i64(0), found[k], row.cluster);
   return found;
 }

@@ -27,6 +27,7 @@ constexpr int kNarrowest = 8;             // threads of a strip in a large block
 constexpr int kStripThreads = 512;        // of such a block
 constexpr double kStripBlocks = 1.9;      // of a multiprocessor
 constexpr double kClusterThreads = 1024;  // of a multiprocessor, where clusters share out rows
+constexpr int kLongRounds = 4;            // times as many rows at once, where few blocks do
 constexpr int kWholeThreads = 576;        // of a block that takes rows side by side whole
 constexpr int kAlone = 128;               // threads of a block in which each is alone with its columns
 constexpr double kAcrossThreads = 256, kAcrossVectors = 1024;  // of rows that carry folds: a row's; a multiprocessor's
@@ -296,26 +297,30 @@ class Planner {
   }
 
   /// Whether the blocks of clusters can share out the rows of such strips, which spares the second launch too. There
-  /// are to be about as many threads as keep memory busy, and something for each to do. Strips of 256 bytes are better
-  /// than those of 128, and two blocks of a multiprocessor better than one.
+  /// is to be as much in flight as keeps memory busy, and something for each thread to do. Strips of 256 bytes are
+  /// better than those of 128, and two blocks of a multiprocessor better than few blocks whose threads take four times
+  /// as many rows at once.
   bool clusters(FoldAxes::Plan& plan) {
     if (plan.form != FoldAxes::Form::columns || plan.lanes != most_ || gpu_.arch < 90) return false;
     const double columns = likely(domain_.groups.back().extent, hints_);
-    for (const int block : {kStripThreads, 2 * kStripThreads})
+    for (const int longer : {1, kLongRounds})
       for (const int threads : {2 * kNarrowest, kNarrowest})
         for (int cluster = 2; cluster <= kernel::kMaxCluster; cluster *= 2) {
           const double across = std::ceil(columns / (threads * plan.lanes)), strips = kept_ / columns * across;
-          const double busy = strips * cluster * block / (kClusterThreads * gpu_.multiprocessors);
+          const double busy = strips * cluster * kStripThreads * longer / (kClusterThreads * gpu_.multiprocessors);
           const double used = columns / (across * threads * plan.lanes);  // of the threads side by side
-          const int rows = block / threads;
-          if (busy < 0.85 || busy > 1.05 || used < 0.85 || folded_ < 8.0 * rows * cluster) continue;
+          const int rows = kStripThreads / threads;
+          if (busy < 0.85 || busy > 1.05 || used < 0.85 || folded_ < 8.0 * longer * rows * cluster) continue;
           plan.cluster = cluster;
           plan.threads = threads;
           plan.rows = rows;
-          plan.vectors = scaled(plan.lanes * kStripThreads / block, 1, 32);
+          plan.vectors = scaled(plan.lanes * longer, 1, 32);
           // Room for a third block (27.2 to 23.9 us for 16384x1024): probably since clusters must find a place in one
           // group of multiprocessors, and not all groups are whole. Halves leave it by themselves.
-          if (block == kStripThreads && plan.lanes <= 4 && gpu_.spareRegisters == 0) plan.resident = 3;
+          if (longer > 1)
+            plan.resident = 1;
+          else if (plan.lanes <= 4 && gpu_.spareRegisters == 0)
+            plan.resident = 3;
           blocks_ = strips * cluster;
           return true;
         }
