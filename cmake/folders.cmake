@@ -31,6 +31,7 @@ function(tokamak_folder name)
   endforeach()
   add_library(tokamak_${target} STATIC ${sources})
   target_include_directories(tokamak_${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  tokamak_precompile(tokamak_${target} tokamak_support)
   if(ARG_SYSTEM_INCLUDES)
     target_include_directories(tokamak_${target} SYSTEM PUBLIC ${ARG_SYSTEM_INCLUDES})
   endif()
@@ -39,7 +40,27 @@ function(tokamak_folder name)
     add_executable(${target}_test ${tests})
     target_link_libraries(${target}_test PRIVATE tokamak_${target} GTest::gtest GTest::gtest_main)
     target_compile_definitions(${target}_test PRIVATE TOKAMAK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    tokamak_precompile(${target}_test support_test <gtest/gtest.h>)
     gtest_discover_tests(${target}_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
+  endif()
+endfunction()
+
+# tokamak_precompile(TARGET OWNER HEADERS...): what nearly every source includes, and the headers, are parsed once, for OWNER,
+# and read by TARGET: a third of the time to build. Sources include what they need as if there were none of it, and the
+# `bundle` preset builds them so.
+function(tokamak_precompile target owner)
+  if(NOT TOKAMAK_PRECOMPILE)
+    return()
+  endif()
+  if(NOT target STREQUAL owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory>
+                            <optional> <set> <span> <string> <string_view> <unordered_map> <variant> <vector>
+                            <fmt/format.h> ${ARGN})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # so that ccache takes it for the same
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
   endif()
 endfunction()
 

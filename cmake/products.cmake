@@ -32,6 +32,7 @@ target_include_directories(tokamak_tool PRIVATE ${PROJECT_SOURCE_DIR} INTERFACE 
 target_link_libraries(tokamak_tool PUBLIC tokamak_driver tokamak_search tokamak_sim
                                    PRIVATE CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
 target_compile_definitions(tokamak_tool PRIVATE TOKAMAK_VERSION="${PROJECT_VERSION}")
+tokamak_precompile(tokamak_tool tokamak_support)
 add_executable(tokamak tools/tokamak/main.cpp)
 target_link_libraries(tokamak PRIVATE tokamak_tool)
 if(TARGET tokamak_mlir)
@@ -56,6 +57,7 @@ if(TOKAMAK_TESTS OR TOKAMAK_FUZZ)
   add_library(tokamak_random_graph STATIC ${random_graph_sources})
   target_include_directories(tokamak_random_graph PUBLIC ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(tokamak_random_graph PUBLIC tokamak_graph)
+  tokamak_precompile(tokamak_random_graph tokamak_support)
 endif()
 
 # libFuzzer targets: each tests/fuzz/NAME_fuzz.cpp is a program, all together `fuzzers`. What they reach is built with

@@ -4,9 +4,11 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 # Random graphs and the passes on them; the library is products.cmake's.
 add_executable(random_graph_test ${PROJECT_SOURCE_DIR}/tests/fuzz/random_graph_test.cpp)
 target_link_libraries(random_graph_test PRIVATE tokamak_random_graph GTest::gtest GTest::gtest_main)
+tokamak_precompile(random_graph_test support_test)
 gtest_discover_tests(random_graph_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
 add_executable(fuzz_passes_test ${PROJECT_SOURCE_DIR}/tests/fuzz/passes_test.cpp)
 target_link_libraries(fuzz_passes_test PRIVATE tokamak_passes tokamak_random_graph GTest::gtest GTest::gtest_main)
+tokamak_precompile(fuzz_passes_test support_test)
 gtest_discover_tests(fuzz_passes_test DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
 
 # A libcuda and a libcublasLt for machines without a GPU, opened by the tests of tests/cuda.
@@ -23,6 +25,7 @@ foreach(folder e2e golden errors gpu_plans cuda)
     target_link_libraries(${folder}_test PRIVATE tokamak_driver tokamak_random_graph nlohmann_json::nlohmann_json GTest::gtest
                                                  GTest::gtest_main)
     target_compile_definitions(${folder}_test PRIVATE TOKAMAK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    tokamak_precompile(${folder}_test support_test)
     gtest_discover_tests(${folder}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 120
                          PROPERTIES TIMEOUT 900)
   endif()
@@ -35,6 +38,7 @@ target_compile_definitions(cuda_test PRIVATE TOKAMAK_FAKE_CUDA="$<TARGET_FILE:fa
 file(GLOB gpu_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/gpu/*.cpp ${PROJECT_SOURCE_DIR}/tests/e2e/every_*.cpp)
 add_executable(gpu_test ${gpu_sources} ${PROJECT_SOURCE_DIR}/tests/e2e/sweep.cpp)
 target_link_libraries(gpu_test PRIVATE tokamak_driver tokamak_random_graph GTest::gtest)
+tokamak_precompile(gpu_test support_test)
 
 # The tree's own rules.
 foreach(rule arrows sizes errors guide)

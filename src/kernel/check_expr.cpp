@@ -88,15 +88,16 @@ struct Checker {
     if (auto wrong = noHalf(what, a); !wrong.empty()) return wrong;
     return isDefined(kind, a.dtype) ? "" : fmt::format("{} is not defined on {}", nameOf(kind), a.str());
   }
-  std::string operator()(const WarpFold& n) const { return checkWarp("warpfold", n.kind, n.a, n.width); }
+  std::string operator()(const WarpFold& n) const {
+    if (auto wrong = checkThreads("warpfold", n.width, n.stride); !wrong.empty()) return wrong;
+    if (auto wrong = checkFold("warpfold", n.kind, of(n.a)); !wrong.empty()) return wrong;
+    return has(of(n.a), "warpfold");
+  }
   std::string operator()(const WarpPrefix& n) const {
     if (n.kind == BinaryKind::bit_and || n.kind == BinaryKind::bit_or)
       return fmt::format("warpprefix by {}: only add, mul, max, min", nameOf(n.kind));
-    return checkWarp("warpprefix", n.kind, n.a, n.width);
-  }
-  std::string checkWarp(std::string_view what, BinaryKind kind, ExprId a, int width) const {
-    if (auto wrong = checkGroup(what, a, width); !wrong.empty()) return wrong;
-    return checkFold(what, kind, of(a));
+    if (auto wrong = checkGroup("warpprefix", n.a, n.width); !wrong.empty()) return wrong;
+    return checkFold("warpprefix", n.kind, of(n.a));
   }
   std::string operator()(const WarpShift& n) const {
     if (of(n.first) != of(n.a)) return fmt::format("warpshift of {} with {} first", of(n.a).str(), of(n.first).str());
@@ -105,9 +106,16 @@ struct Checker {
   }
   std::string checkGroup(std::string_view what, ExprId a, int width) const {
     if (of(a).lanes != 1) return fmt::format("{} of {}: it takes a scalar", what, of(a).str());
+    if (auto wrong = checkThreads(what, width, 1); !wrong.empty()) return wrong;
+    return has(of(a), what);
+  }
+  static std::string checkThreads(std::string_view what, int width, int stride) {
     if (width < 2 || width > kWarpSize || !std::has_single_bit(static_cast<unsigned>(width)))
       return fmt::format("{} over {} threads: 2, 4, 8, 16 or 32 can be", what, width);
-    return has(of(a), what);
+    if (stride < 1 || width * stride > kWarpSize || !std::has_single_bit(static_cast<unsigned>(stride)))
+      return fmt::format("{} over {} threads that are {} apart: a power of two, within {}", what, width, stride,
+                         kWarpSize);
+    return "";
   }
   std::string operator()(const Extract& n) const {
     const ValueType a = of(n.a);

@@ -117,9 +117,10 @@ struct Prefix {
   bool operator==(const Prefix&) const = default;
 };
 
-/// `warpfold(add, x, 32)`: add, mul, max, min, and, or of a scalar over the group of `width` (2, 4, ... 32) consecutive
-/// threads that this one is in; every one of them gets the result. Neighbours at distance width/2 are joined first,
-/// then width/4, ... 1, so that the bits are the same on every machine.
+/// `warpfold(add, x, 32)`: add, mul, max, min, and, or, lane by lane, over the group of `width` (2, 4, ... 32)
+/// consecutive threads that this one is in; every one of them gets the result. Neighbours at distance width/2 are
+/// joined first, then width/4, ... 1, so that the bits are the same on every machine. `warpfold(add, x, 2, 16)`: over
+/// threads that are 16 (1, 2, 4, ...) apart, so far as a warp goes.
 ///
 /// All kinds of warp operation are the whole value of a `let`, `var` or assignment, in blocks whose threads are a
 /// multiple of 32, and all 32 threads of the warp reach them together. They order no memory accesses.
@@ -127,6 +128,7 @@ struct WarpFold {
   BinaryKind kind;
   ExprId a;
   int width = 32;
+  int stride = 1;
   bool operator==(const WarpFold&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "kernel/check_expr.h"
 #include "kernel/words.h"
 #include "support/hash.h"
 
@@ -32,7 +33,9 @@ struct NodeHash {
   uint64_t operator()(const Ramp& n) const { return n.base.index; }
   uint64_t operator()(const Fold& n) const { return mix(n.kind, n.a); }
   uint64_t operator()(const Prefix& n) const { return mix(n.kind, n.a); }
-  uint64_t operator()(const WarpFold& n) const { return hashMix(mix(n.kind, n.a), static_cast<uint64_t>(n.width)); }
+  uint64_t operator()(const WarpFold& n) const {
+    return hashMix(mix(n.kind, n.a), static_cast<uint64_t>(n.width * (kWarpSize + 1) + n.stride));
+  }
   uint64_t operator()(const WarpPrefix& n) const { return hashMix(mix(n.kind, n.a), static_cast<uint64_t>(n.width)); }
   uint64_t operator()(const WarpShift& n) const { return hashMix(mix(n.a, n.first), static_cast<uint64_t>(n.width)); }
   uint64_t operator()(const Extract& n) const { return hashMix(n.a.index, static_cast<uint64_t>(n.lane)); }

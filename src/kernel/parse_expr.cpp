@@ -315,9 +315,11 @@ Result<Parser::Operand> Parser::overWarp(const Token& at, bool isFold) {
   TK_TRY(const BinaryKind kind, combiner());
   TK_TRY(const ExprId a, argument());
   TK_TRY(const int64_t wide, integer("a number of threads", 2, kWarpSize));
+  int64_t stride = 1;
+  if (isFold && take(",")) { TK_TRY(stride, integer("how far apart they are", 1, kWarpSize)); }
   TK_RETURN_IF_ERROR(expect(")"));
   const int width = static_cast<int>(wide);
-  return isFold ? made(at, WarpFold{kind, a, width}, kernel_.type(a))
+  return isFold ? made(at, WarpFold{kind, a, width, static_cast<int>(stride)}, kernel_.type(a))
                 : made(at, WarpPrefix{kind, a, width}, kernel_.type(a));
 }
 

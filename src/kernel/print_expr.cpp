@@ -186,7 +186,7 @@ void ExprPrinter::append(std::string& out, ExprId id, Level level, bool typed, s
           [&](const WarpFold& n) {
             out += fmt::format("warpfold({}, ", nameOf(n.kind));
             append(out, n.a, Level::comparison, false, {});
-            out += fmt::format(", {})", n.width);
+            out += n.stride == 1 ? fmt::format(", {})", n.width) : fmt::format(", {}, {})", n.width, n.stride);
           },
           [&](const WarpPrefix& n) {
             out += fmt::format("warpprefix({}, ", nameOf(n.kind));

@@ -42,6 +42,7 @@ constexpr const char* kEverything = R"(kernel @everything(in a: f16[N],
       let f: f16 = load a[t] evict_first
       let r: f16 = load a[t] streaming
       let w: f32 = warpfold(add, fold(add, h), 8)
+      let far: f32x4 = warpfold(max, h, 4, 8)
       let p: i64 = warpprefix(max, t, 32)
       let q: f32 = warpshift(w, 0.5, 8)
       var k: i64 = philox(7, n, b_1)
@@ -202,6 +203,7 @@ TEST(KernelText, MistakesAreLocated) {
       {"kernel @k() {\n  let v: f16 = 1.0\n}", "T0412", 2, 16},
       {"kernel @k() {\n  let v: f32x99999 = 1.0\n}", "T0412", 2, 10},
       {"kernel @k() {\n  let v: f32 = 1.0 + 1\n}", "T0420", 2, 20},
+      {"kernel @k() {\n  let v: i64 = warpfold(add, 1, 4, 16)\n}", "T0420", 2, 16},
       {"kernel @k() {\n  let v: i64 = foo(1)\n}", "T0411", 2, 16},
       {"kernel @k() {\n  let v: i64 = -v\n}", "T0410", 2, 16},
       {"kernel @k() {\n  for i in 0..4 sideways {\n}\n}", "T0410", 2, 17},

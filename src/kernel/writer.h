@@ -48,8 +48,9 @@ class Writer {
   ExprId fold(BinaryKind kind, ExprId a);  // a scalar is its own fold
   ExprId prefix(BinaryKind kind, ExprId a);
   ExprId extract(ExprId a, int lane);
-  /// Of `width` neighbouring threads; bound to a name, as they must be. The value itself where `width` is 1.
-  ExprId warpFold(BinaryKind kind, ExprId a, int width);
+  /// Of `width` neighbouring threads, or so far apart; bound to a name, as they must be. The value itself where `width`
+  /// is 1.
+  ExprId warpFold(BinaryKind kind, ExprId a, int width, int stride = 1);
   ExprId warpPrefix(BinaryKind kind, ExprId a, int width);
   ExprId warpShift(ExprId a, ExprId first, int width);  // `first` where `width` is 1
   ExprId philox(ExprId seed, ExprId offset, ExprId index);

@@ -173,8 +173,8 @@ ExprId Writer::overWarp(ExprNode node, ExprId a) {
   return let("over", kernel_.intern(e));
 }
 
-ExprId Writer::warpFold(BinaryKind kind, ExprId a, int width) {
-  return width == 1 ? a : overWarp(WarpFold{kind, a, width}, a);
+ExprId Writer::warpFold(BinaryKind kind, ExprId a, int width, int stride) {
+  return width == 1 ? a : overWarp(WarpFold{kind, a, width, stride}, a);
 }
 
 ExprId Writer::warpPrefix(BinaryKind kind, ExprId a, int width) {

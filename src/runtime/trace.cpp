@@ -12,7 +12,7 @@ double gigabytesPerSecond(const Profile::Entry& entry) {
   return entry.nanoseconds > 0 ? static_cast<double>(entry.predictedBytes) / static_cast<double>(entry.nanoseconds) : 0;
 }
 
-std::string quoted(std::string_view text) {
+std::string inQuotes(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -49,14 +49,14 @@ std::string profileTable(const Profile& profile, double copyBytesPerSecond) {
 std::string chromeTrace(const Profile& profile, std::string_view program) {
   std::string out = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n";
   out += fmt::format("  {{\"name\": \"process_name\", \"ph\": \"M\", \"pid\": 1, \"args\": {{\"name\": {}}}}}",
-                     quoted(program));
+                     inQuotes(program));
   int64_t at = 0;
   for (const auto& entry : profile.entries) {
     if (entry.skipped) continue;
     out += fmt::format(
         ",\n  {{\"name\": {}, \"ph\": \"X\", \"pid\": 1, \"tid\": 1, \"ts\": {:.3f}, \"dur\": {:.3f}, \"args\": "
         "{{\"bytes\": {}, \"GB/s\": {:.1f}}}}}",
-        quoted(entry.name), static_cast<double>(at) / 1e3, static_cast<double>(entry.nanoseconds) / 1e3,
+        inQuotes(entry.name), static_cast<double>(at) / 1e3, static_cast<double>(entry.nanoseconds) / 1e3,
         entry.predictedBytes, gigabytesPerSecond(entry));
     at += entry.nanoseconds;
   }

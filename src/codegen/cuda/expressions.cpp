@@ -140,8 +140,8 @@ Text FunctionText::nodeText(ExprId id) {
                  return infix(base, "+", {"l", Level::atom}, Level::sum);
                },
                [&](const Fold& e) { return foldText(e); }, [&](const Prefix& e) { return prefixText(id, e); },
-               [&](const WarpFold& e) { return warpText(id, e.kind, e.a, e.width, false); },
-               [&](const WarpPrefix& e) { return warpText(id, e.kind, e.a, e.width, true); },
+               [&](const WarpFold& e) { return warpFoldText(id, e); },
+               [&](const WarpPrefix& e) { return warpPrefixText(id, e); },
                [&](const WarpShift& e) { return shiftText(id, e); },
                [&](const Extract& e) { return kernel_.type(e.a).lanes == 1 ? value(e.a) : lane(e.a, e.lane); },
                [&](const Philox& e) { return philoxText(id, e); },
@@ -243,28 +243,49 @@ Text FunctionText::prefixText(ExprId id, const Prefix& e) {
 
 /// Threads exchange what they have so far: with the one across, at half the width first; for a prefix with the one so
 /// far before, next to it first.
-Text FunctionText::warpText(ExprId id, BinaryKind kind, ExprId a, int width, bool prefix) {
-  const ValueType type = kernel_.type(a);
-  const Text start = widened(a);
+/// All lanes shuffle, also where && or || knows its result without the other side.
+Text FunctionText::warpFoldText(ExprId id, const WarpFold& e) {
+  const ValueType type = kernel_.type(id);
+  const bool isVector = type.lanes > 1;
+  const Text start = isVector ? value(e.a) : widened(e.a);
+  const std::string name = isVector ? nameFor(id) : freshName();
+  const std::string type_name = isVector ? typeOf(id) : typeName(snippets_, type.dtype);
+  const Text own{isVector ? name + "[l]" : name, Level::atom};
+  if (isVector) {
+    line(fmt::format("{} {}[{}];", type_name, name, type.lanes));
+    laneLoop(type.lanes, fmt::format("{} = {};", own.text, start.text));
+  } else {
+    line(fmt::format("{} {} = {};", type_name, name, start.text));
+  }
+  line("#pragma unroll");
+  const std::string last = e.stride == 1 ? "> 0" : fmt::format(">= {}", e.stride);
+  line(fmt::format("for (int d = {}; d {}; d /= 2) {{", e.width * e.stride / 2, last));
+  if (isVector) line("  #pragma unroll"), line(fmt::format("  for (int l = 0; l < {}; ++l) {{", type.lanes));
+  const std::string indent = isVector ? "    " : "  ";
+  const Text across = call(snippets_.use("shuffle_xor"), {own, {"d", Level::atom}});
+  line(fmt::format("{}const {} across = {};", indent, type_name, across.text));
+  line(fmt::format("{}{} = {};", indent, own.text,
+                   binaryText(snippets_, e.kind, type.dtype, own, {"across", Level::atom}).text));
+  if (isVector) line("  }");
+  line("}");
+  nesting_[id.index] = 0;
+  remember(id, {own, 0, isVector ? name : std::string()});
+  return own;
+}
+
+Text FunctionText::warpPrefixText(ExprId id, const WarpPrefix& e) {
+  const ValueType type = kernel_.type(e.a);
+  const Text start = widened(e.a);
   const std::string name = freshName(), type_name = typeName(snippets_, type.dtype);
-  const Text own{name, Level::atom}, distance{"d", Level::atom};
+  const Text own{name, Level::atom};
   line(fmt::format("{} {} = {};", type_name, name, start.text));
   line("#pragma unroll");
-  if (prefix) {
-    const Text before = call(fmt::format("{}<{}>", snippets_.use("shuffle_up"), width), {own, distance});
-    const Text joined = binaryText(snippets_, kind, type.dtype, {"before", Level::atom}, own);
-    line(fmt::format("for (int d = 1; d < {}; d *= 2) {{", width));
-    line(fmt::format("  const {} before = {};", type_name, before.text));
-    line(fmt::format("  if ({}() % {} >= d) {} = {};", snippets_.use("lane"), width, name, joined.text));
-    line("}");
-  } else {
-    // All lanes shuffle, also where && or || knows its result without the other side.
-    const Text across = call(snippets_.use("shuffle_xor"), {own, distance});
-    line(fmt::format("for (int d = {}; d > 0; d /= 2) {{", width / 2));
-    line(fmt::format("  const {} across = {};", type_name, across.text));
-    line(fmt::format("  {} = {};", name, binaryText(snippets_, kind, type.dtype, own, {"across", Level::atom}).text));
-    line("}");
-  }
+  const Text before = call(fmt::format("{}<{}>", snippets_.use("shuffle_up"), e.width), {own, {"d", Level::atom}});
+  const Text joined = binaryText(snippets_, e.kind, type.dtype, {"before", Level::atom}, own);
+  line(fmt::format("for (int d = 1; d < {}; d *= 2) {{", e.width));
+  line(fmt::format("  const {} before = {};", type_name, before.text));
+  line(fmt::format("  if ({}() % {} >= d) {} = {};", snippets_.use("lane"), e.width, name, joined.text));
+  line("}");
   nesting_[id.index] = 0;
   remember(id, {own, 0, {}});
   return own;

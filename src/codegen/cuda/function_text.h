@@ -85,7 +85,8 @@ class FunctionText {
   Text foldText(const kernel::Fold& e);
   Text prefixText(kernel::ExprId id, const kernel::Prefix& e);
   Text shiftText(kernel::ExprId id, const kernel::WarpShift& e);
-  Text warpText(kernel::ExprId id, BinaryKind kind, kernel::ExprId a, int width, bool prefix);
+  Text warpFoldText(kernel::ExprId id, const kernel::WarpFold& e);
+  Text warpPrefixText(kernel::ExprId id, const kernel::WarpPrefix& e);
   Text laneOfRamp(const kernel::Ramp& e, const Text& lane);
   Text integerBinary(kernel::ExprId id, const kernel::Bin& e);
   Text quotient(kernel::ExprId id, const kernel::Bin& e);

@@ -46,6 +46,27 @@ TEST(Warp, Compiles) {
   testing::expectCompiles(*nvrtc, *parseKernel(kRowSums), {.narrow = false, .alignment = 1});
 }
 
+TEST(Warp, FoldsLanesOfThreadsThatAreApart) {
+  constexpr const char* kColumns = R"(kernel @columns(in x: bf16[256*M], out y: f32[128*M]; M) {
+    for b in 0..M block.x {
+      for t in 0..32 thread.x {
+        let v: f32x8 = cast<f32>(load<8> x[b*256 + t*8])
+        let sum: f32x8 = warpfold(add, v, 2, 16)
+        let most: i64x2 = warpfold(max, ramp<2>(t), 4, 2)
+        if t < 16 {
+          store y[b*128 + t*8] = sum
+        } else {
+          prefetch x[fold(add, most)]
+        }
+      }
+    }
+  })";
+  const std::string text = textOf(kColumns);
+  EXPECT_NE(text.find("for (int d = 16; d >= 16; d /= 2) {\n"), std::string::npos) << text;
+  TK_NEEDS_NVRTC(nvrtc);
+  testing::expectCompiles(*nvrtc, *parseKernel(kColumns));
+}
+
 TEST(Warp, MasksByLane) {
   TK_NEEDS_NVRTC(nvrtc);
   testing::expectCompiles(*nvrtc, *parseKernel(R"(kernel @masked(in x: f32[N], out y: f32[N]; N) reach [N + 1024] {

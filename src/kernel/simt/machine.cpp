@@ -125,14 +125,15 @@ Result<Machine::Stop> Machine::runWarp(std::span<Thread> warp) {
         return stop == Stop::end ? divergence(warp[0], thread) : divergence(thread, warp[0]);
     }
     if (first != Stop::meet) return first;
-    meet(warp, program_.code[warp[0].pc - 1]);
+    const Inst& inst = program_.code[warp[0].pc - 1];
+    for (int lane = 0; lane < inst.lanes; ++lane) meet(warp, inst, static_cast<uint32_t>(lane));
   }
 }
 
-void Machine::meet(std::span<Thread> warp, const Inst& inst) {
-  const auto width = static_cast<size_t>(inst.step);
+void Machine::meet(std::span<Thread> warp, const Inst& inst, uint32_t lane) {
+  const auto width = static_cast<size_t>(inst.step), stride = static_cast<size_t>(inst.stride);
   std::vector<Lane> now, next;
-  for (Thread& thread : warp) now.push_back(thread.registers[inst.a]);
+  for (Thread& thread : warp) now.push_back(thread.registers[inst.a + lane]);
   if (inst.meeting == Inst::Meeting::shift) {
     for (size_t t = 0; t < warp.size(); ++t)
       warp[t].registers[inst.dst] = t % width == 0 ? warp[t].registers[inst.b] : now[t - 1];
@@ -141,13 +142,13 @@ void Machine::meet(std::span<Thread> warp, const Inst& inst) {
   next = now;
   for (size_t step = 1; step < width; step *= 2, now = next)
     for (size_t t = 0; t < warp.size(); ++t) {
-      const size_t fold = t ^ (width / 2 / step);
+      const size_t fold = t ^ (width / 2 / step * stride);
       if (inst.meeting == Inst::Meeting::fold)
         next[t] = join(inst, now[t], now[fold]);
       else if (t % width >= step)
         next[t] = join(inst, now[t - step], now[t]);
     }
-  for (size_t t = 0; t < warp.size(); ++t) warp[t].registers[inst.dst] = now[t];
+  for (size_t t = 0; t < warp.size(); ++t) warp[t].registers[inst.dst + lane] = now[t];
 }
 
 void Machine::forgetLocals(Thread& thread) {

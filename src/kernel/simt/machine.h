@@ -32,7 +32,7 @@ class Machine {
   Result<> openInboxes(const Thread& first);
   Result<Stop> runBlock(std::span<Thread> threads);
   Result<Stop> runWarp(std::span<Thread> warp);
-  static void meet(std::span<Thread> warp, const Inst& inst);
+  static void meet(std::span<Thread> warp, const Inst& inst, uint32_t lane);
   Stop resume(Thread& thread);
   bool enterIteration(Thread& thread, const Inst& inst);
   bool access(Thread& thread, const Inst& inst);

@@ -52,6 +52,7 @@ struct Inst {
   uint32_t dst = kNone, a = kNone, b = kNone, c = kNone;
   uint32_t buffer = 0, target = 0, statement = 0;
   int64_t step = 1;  // of loops; the lane of an extract; the width of a meet
+  int stride = 1;    // of a meet
   Compute compute = nullptr;
 };
 

@@ -224,7 +224,7 @@ class Translator {
                  [&](const Prefix& n) { operand(n.a), inst.binary = n.kind; },
                  [&](const WarpFold& n) {
                    inst.op = Op::meet;
-                   operand(n.a), inst.binary = n.kind, inst.step = n.width;
+                   operand(n.a), inst.binary = n.kind, inst.step = n.width, inst.stride = n.stride;
                  },
                  [&](const WarpPrefix& n) {
                    inst.op = Op::meet;

@@ -47,6 +47,20 @@ TEST(SimtWarp, FoldsGroupsOfThreads) {
   }
 }
 
+TEST(SimtWarp, FoldsLanesOfThreadsThatAreApart) {
+  std::vector<Array> b = {counting(DType::f32, 128), Array(DType::f32, {128})};
+  expectRuns(R"(kernel @k(in x: f32[128], out y: f32[128]) {
+    for b in 0..1 block.x {
+      for t in 0..64 thread.x {
+        let sum: f32x2 = warpfold(add, load<2> x[t*2], 4, 8)
+        store y[t*2] = sum
+      }
+    }
+  })",
+             b);
+  for (int64_t i = 0; i < 128; ++i) EXPECT_EQ(b[1].getDouble(i), i / 64 * 256 + i % 16 * 4 + 96) << i;
+}
+
 TEST(SimtWarp, JoinsFarNeighboursFirst) {
   // 1e8 + 1 is 1e8 in f32: only an order that joins the two large numbers first keeps the ones.
   std::vector<Array> b = {Array(DType::f32, {32}), Array(DType::f32, {32})};

@@ -42,18 +42,26 @@ class Columns {
   /// One sweep, the rows of which the blocks of a cluster share out among themselves.
   void runCluster(ExprId b, ExprId t) {
     const ExprId rank = w_.let("rank", w_.binary(BinaryKind::fmod, b, w_.i64(plan_.cluster)));
-    place(w_.let("block", w_.binary(BinaryKind::div, b, w_.i64(plan_.cluster))), t);
+    const ExprId block = w_.let("block", w_.binary(BinaryKind::div, b, w_.i64(plan_.cluster)));
+    place(block, t);
     const Sweep& sweep = phases_.sweeps[0];
     SweepFolds folds = begin(sweep, false);
     // The blocks take turns at rows, so that all of them read the same part of memory at a time.
     const ExprId first = w_.mul(rank, w_.i64(plan_.rows));
     overRows(first, w_.dim(rows_), [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
-    joinCluster(w_, downThreads(), plan_.cluster, rank, folds.found(true), [&](const std::vector<Found>& found) {
+    FoldAxes::Plan alone = plan_;  // a thread for a column
+    alone.threads *= alone.lanes;
+    alone.lanes = alone.rows = alone.cluster = 1;
+    const auto store = [&](ExprId column, const std::vector<Found>& found) {
       l_.e.scope([&] {
-        bind(sweep, folds, found);
-        storeKeptHere();
+        Columns one(l_, domain_, alone, phases_);
+        one.place(block, column);
+        SweepFolds binder = one.begin(sweep, false);
+        one.bind(sweep, binder, found);
+        one.storeKeptHere();
       });
-    });
+    };
+    joinCluster(w_, downThreads(), plan_.cluster, rank, folds.found(true), store);
   }
 
   /// Stage one of two: folds rows [begin, end) of piece number `piece`, and stores what was found there.

@@ -136,21 +136,31 @@ std::vector<Found> narrowed(Writer& w, std::vector<Found> found, const std::vect
   return found;
 }
 
-/// Every thread leaves what it found; after a barrier all may be read.
-Left leave(Writer& w, const DownThreads& threads, const std::vector<Found>& found) {
+/// Every thread leaves what it found, or the first of `together` rows of threads that found the same; after a barrier
+/// all may be read.
+Left leave(Writer& w, const DownThreads& threads, const std::vector<Found>& found, int together = 1) {
   const int lanes = w.lanes(found[0].value);
-  Left out{{}, threads.down, threads.across * lanes};
+  Left out{{}, threads.down / together, threads.across * lanes};
   for (const Found& f : found) out.slots.push_back(slotsFor(w, f, Dim(int64_t{out.rows} * out.width)));
-  const ExprId at = w.let("at", w.mul(threads.index(w), w.i64(lanes)));
-  for (size_t k = 0; k < found.size(); ++k) put(w, out.slots[k], at, found[k]);
+  const auto store = [&](ExprId thread) {
+    const ExprId at = w.let("at", w.mul(thread, w.i64(lanes)));
+    for (size_t k = 0; k < found.size(); ++k) put(w, out.slots[k], at, found[k]);
+  };
+  if (together == 1) {
+    store(threads.index(w));
+  } else {
+    const ExprId row = w.binary(BinaryKind::div, threads.y, w.i64(together));
+    w.when(w.binary(BinaryKind::eq, w.binary(BinaryKind::fmod, threads.y, w.i64(together)), w.i64(0)),
+           [&] { store(w.add(w.mul(row, w.i64(threads.across)), threads.x)); });
+  }
   w.barrier();
   return out;
 }
 
 /// The same, joined to `rows` rows or not many more: a thread for a column and some of its rows joins those, and again.
 /// Scalars, for vectors of eight rows would take all registers.
-Left leaveFew(Writer& w, const DownThreads& threads, const std::vector<Found>& found, int rows) {
-  Left left = leave(w, threads, found);
+Left leaveFew(Writer& w, const DownThreads& threads, const std::vector<Found>& found, int rows, int together = 1) {
+  Left left = leave(w, threads, found, together);
   const int most = std::max(kAtOnce, w.lanes(found[0].value));
   const ExprId t = w.let("t", threads.index(w));
   while (left.rows > rows) {
@@ -188,11 +198,20 @@ std::vector<Found> joinDown(Writer& w, const DownThreads& threads, const std::ve
   return narrowed(w, std::move(found), narrow);
 }
 
+/// How many rows of threads share a warp, each of which gets what all of them found; 1 where that is not joined there.
+static int joinInWarp(Writer& w, const DownThreads& threads, std::vector<Found>& found) {
+  const int together = std::min(kWarp / threads.across, threads.down);
+  if (together <= 1 || kWarp % threads.across != 0 || threads.across * threads.down % kWarp != 0) return 1;
+  if (std::any_of(found.begin(), found.end(), [](const Found& f) { return f.position || f.sum; })) return 1;
+  for (Found& f : found) f.value = w.warpFold(combinerOf(f.kind), f.value, together, threads.across);
+  return together;
+}
+
 void joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank, const std::vector<Found>& narrow,
-                 const std::function<void(const std::vector<Found>&)>& body) {
-  const std::vector<Found> found = threads.exact ? widened(w, narrow) : narrow;
-  const Left left = leaveFew(w, threads, found, kAlone);
-  const int lanes = w.lanes(found[0].value);
+                 const std::function<void(ExprId column, const std::vector<Found>&)>& body) {
+  std::vector<Found> found = threads.exact ? widened(w, narrow) : narrow;
+  const int together = joinInWarp(w, threads, found);
+  const Left left = leaveFew(w, threads, found, kAlone, together);
   // Inboxes are quicker, but have no elements of less than four bytes.
   const bool narrowOnes =
       std::any_of(found.begin(), found.end(), [&](const Found& f) { return byteWidth(w.type(f.value).dtype) < 4; });
@@ -200,20 +219,18 @@ void joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank,
   for (const Found& f : found)
     slots.push_back(
         slotsFor(w, f, Dim(int64_t{blocks} * left.width), narrowOnes ? kernel::Scope::cluster : kernel::Scope::inbox));
-  const ExprId t = w.let("t", threads.index(w));
-  w.when(w.binary(BinaryKind::lt, t, w.i64(left.width)), [&] {
+  const ExprId t = w.let("t", threads.index(w)), here = w.binary(BinaryKind::lt, t, w.i64(left.width));
+  w.when(here, [&] {
     for (size_t k = 0; k < found.size(); ++k)
       put(w, slots[k], w.add(w.mul(rank, w.i64(left.width)), t),
           takeRows(w, left.slots[k], t, left.rows, left.width, found[k], 1));
   });
   w.barrier(narrowOnes ? kernel::Barrier::Of::cluster : kernel::Barrier::Of::inbox);
-  const auto first = [&](ExprId x) { return w.binary(BinaryKind::eq, x, w.i64(0)); };
-  w.when(w.both(first(rank), first(threads.y)), [&] {
-    const ExprId column = w.let("column", w.mul(threads.x, w.i64(lanes)));
+  w.when(w.both(w.binary(BinaryKind::eq, rank, w.i64(0)), here), [&] {
     std::vector<Found> joined;
     for (size_t k = 0; k < found.size(); ++k)
-      joined.push_back(takeRows(w, slots[k], column, blocks, left.width, found[k], lanes));
-    body(narrowed(w, std::move(joined), narrow));
+      joined.push_back(takeRows(w, slots[k], t, blocks, left.width, found[k], 1));
+    body(t, narrowed(w, std::move(joined), narrow));
   });
 }
 

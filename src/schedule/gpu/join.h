@@ -50,10 +50,10 @@ struct DownThreads {
 std::vector<Found> joinDown(Writer& w, const DownThreads& threads, const std::vector<Found>& found);
 
 /// Joins what the threads of each column found in the `blocks` blocks of a cluster, each of which folded rows of its
-/// own; `rank` is this block's. Calls `body` in the first block's first row of threads. The blocks meet at one barrier.
-/// There are no fewer threads down than lanes.
+/// own; `rank` is this block's. Calls `body` in a thread of the first block for each column of the strip. The blocks
+/// meet at one barrier. There are no fewer threads down than lanes.
 void joinCluster(Writer& w, const DownThreads& threads, int blocks, ExprId rank, const std::vector<Found>& found,
-                 const std::function<void(const std::vector<Found>&)>& body);
+                 const std::function<void(ExprId column, const std::vector<Found>&)>& body);
 
 /// Joins what threads found that stand before several rows of `columns` columns side by side. Calls `body` in a thread
 /// for each column, with what was found there in all of them.
