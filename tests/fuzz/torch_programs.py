@@ -1,7 +1,7 @@
 """Random functions of torch, compiled and compared with eager: 3 to 40 ops over all dtypes and layouts, forward,
 backward and with symbolic sizes. A failure is shrunk to the fewest steps and printed as a function that reproduces it.
 
-    python tests/fuzz/torch_programs.py --seconds 30 [--seed N] [--count N]
+    python tests/fuzz/torch_programs.py --seconds 30 [--seed N] [--count N] [--device cuda]
 """
 
 from __future__ import annotations
@@ -180,8 +180,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--count", type=int, default=1 << 30, help="programs at most")
+    parser.add_argument("--device", default="cpu", help="where the tensors lie")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    torch.set_default_device(args.device)
     start, done, failed = time.monotonic(), 0, 0
     for seed in range(args.seed, args.seed + args.count):
         if time.monotonic() - start > args.seconds:
