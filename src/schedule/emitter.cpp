@@ -134,6 +134,10 @@ Index Emitter::flatten(const Shape& shape, const At& at) {
 }
 
 ExprId Emitter::loadFlat(BufferId buffer, const Index& flat, const At& at, DType dtype) {
+  return w.convert(loadAs(buffer, flat, at), computeType(dtype));
+}
+
+ExprId Emitter::loadAs(BufferId buffer, const Index& flat, const At& at) {
   ExprId mask = at.mask, loaded;
   if (flat.uniform()) {
     if (mask && w.lanes(mask) > 1) mask = w.fold(BinaryKind::bit_or, mask);
@@ -155,7 +159,7 @@ ExprId Emitter::loadFlat(BufferId buffer, const Index& flat, const At& at, DType
       loaded = it->second;
     }
   }
-  return w.convert(loaded, computeType(dtype));
+  return loaded;
 }
 
 void Emitter::storeFlat(BufferId buffer, const Index& flat, const At& at, ExprId given, DType dtype, bool streaming) {

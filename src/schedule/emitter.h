@@ -41,6 +41,8 @@ class Emitter {
   /// Flat row-major index of a place in a tensor of this shape.
   Index flatten(const Shape& shape, const At& at);
   ExprId loadFlat(BufferId buffer, const Index& flat, const At& at, DType dtype);
+  /// As it lies in memory.
+  ExprId load(BufferId buffer, const Shape& shape, const At& at) { return loadAs(buffer, flatten(shape, at), at); }
   void storeFlat(BufferId buffer, const Index& flat, const At& at, ExprId value, DType dtype, bool streaming = false);
 
   /// From now on vectors loaded from these buffers (by index) stay in registers as they lie in memory: a place is
@@ -93,6 +95,7 @@ class Emitter {
     std::vector<Flat> flats;
   };
 
+  ExprId loadAs(BufferId buffer, const Index& flat, const At& at);
   static At normal(Writer& w, const At& at);
   const Flat* known(const Shape& shape, const At& at) const;
   ExprId compute(ValueId v, const At& at);

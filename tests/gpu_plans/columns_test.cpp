@@ -159,6 +159,24 @@ TEST(GpuColumns, ClustersTakeManyBlocksWhereThereAreAndLongRoundsWhereNot) {
   plansOf(fold("max", "f32", "f32", "M", "1024"), {{"M", 3}}, {.hints = {{"M", 16384}}});
 }
 
+TEST(GpuColumns, EvenRoundsLoadSomeOfTheNext) {
+  const CompileOptions eight{.hints = {{"B", 8}}};
+  const auto text = [](const char* kind, const char* result, int64_t rows, int64_t columns) {
+    return fmt::format(R"(graph @g(%x: bf16[B, {1}, {3}], %y: bf16[B, {1}, {3}]) {{
+      %0 = sub %x, %y : bf16[B, {1}, {3}]
+      %1 = reduce %0 {{kind = {0}, axes = [1]}} : {2}[B, {3}]
+      return %1
+    }})",
+                       kind, rows, result, columns);
+  };
+  const std::string ahead = "reduce: columns, 16 threads x 32 of 8 blocks, 12 x 8 lanes, 4 of the next loaded, 1 blocks\n";
+  EXPECT_EQ(plansOf(text("sum", "bf16", 10240, 128), {{"B", 1}}, eight), ahead);
+  EXPECT_EQ(plansOf(text("var", "bf16", 10240, 128), {{"B", 1}}, eight), ahead);
+  EXPECT_EQ(plansOf(text("argmin", "i64", 10240 + 37, 120), {{"B", 1}}, eight), ahead);
+  EXPECT_EQ(plansOf(text("sum", "bf16", 10240 + 256, 128), {{"B", 1}}, eight),
+            "reduce: columns, 16 threads x 32 of 8 blocks, 32 x 8 lanes, 1 blocks\n");
+}
+
 TEST(GpuColumns, NarrowOddRowsGoWhole) {
   EXPECT_EQ(
       plansOf(fold("sum", "bf16", "bf16", "33792", "257")),

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "schedule/gpu/reduce.h"
+#include "schedule/gpu/rows.h"
 #include "schedule/gpu/sweep_folds.h"
 
 namespace tokamak::schedule::gpu {
@@ -48,7 +49,10 @@ class Columns {
     SweepFolds folds = begin(sweep, false);
     // The blocks take turns at rows, so that all of them read the same part of memory at a time.
     const ExprId first = w_.mul(rank, w_.i64(plan_.rows));
-    overRows(first, w_.dim(rows_), [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
+    if (plan_.ahead)
+      foldRowsAhead(first, sweep, folds);
+    else
+      overRows(first, w_.dim(rows_), [&](const std::vector<ExprId>& rows) { take(sweep, folds, rows); });
     FoldAxes::Plan alone = plan_;  // a thread for a column
     alone.threads *= alone.lanes;
     alone.lanes = alone.rows = alone.cluster = 1;
@@ -164,9 +168,8 @@ class Columns {
   /// Calls `body` with this thread's rows among [first, last), of which the blocks of a cluster leave each other some:
   /// whole rounds first, then one by one. What the others have of its last round a block need not have itself.
   void overRows(ExprId first, ExprId last, const std::function<void(const std::vector<ExprId>&)>& body) {
-    const int64_t down = int64_t{plan_.rows} * plan_.cluster, round = down * plan_.vectors;
-    const ExprId ends = plan_.cluster == 1 ? last : w_.add(last, w_.i64(down - plan_.rows));
-    const ExprId rounds = w_.let("rounds", w_.binary(BinaryKind::div, w_.sub(ends, first), w_.i64(round)));
+    const int64_t down = stepDown(), round = down * plan_.vectors;
+    const ExprId rounds = w_.let("rounds", wholeSteps(first, last, plan_.vectors));
     const ExprId own = w_.let("own", w_.add(first, y_));
     l_.e.loop("r", w_.i64(0), rounds, 1, Binding::serial, [&](ExprId r) {
       std::vector<ExprId> rows;
@@ -176,6 +179,75 @@ class Columns {
     });
     l_.e.loop("r", w_.let("rest", w_.add(own, w_.mul(rounds, w_.i64(round)))), last, down, Binding::serial,
               [&](ExprId r) { body({r}); });
+  }
+
+  int64_t stepDown() const { return int64_t{plan_.rows} * plan_.cluster; }
+  /// Rows from `first` on that every thread of this block has, over those it steps down at a time.
+  ExprId wholeSteps(ExprId first, ExprId last, int64_t steps) {
+    const ExprId ends = plan_.cluster == 1 ? last : w_.add(last, w_.i64(stepDown() - plan_.rows));
+    return w_.binary(BinaryKind::div, w_.sub(ends, first), w_.i64(stepDown() * steps));
+  }
+
+  /// The same of all rows from `first` on, where `ahead` of a round are loaded in the round before, after those of that
+  /// one: so something is in flight all the time, and not much in one moment and nothing in the next.
+  void foldRowsAhead(ExprId first, const Sweep& sweep, SweepFolds& folds) {
+    const int64_t down = stepDown(), ahead = plan_.ahead, round = plan_.vectors;
+    struct Input {
+      ValueId value;
+      std::vector<kernel::VarId> vectors;
+    };
+    std::vector<Input> inputs;
+    for (ValueId v : plainHalves(l_)) {
+      auto& vectors = inputs.emplace_back(v, std::vector<kernel::VarId>{}).vectors;
+      for (int k = 0; k < ahead; ++k)
+        vectors.push_back(w_.declare("ahead", w_.imm(Scalar::of(0.0), l_.graph.type(v).dtype, plan_.lanes)));
+    }
+    const auto rowsFrom = [&](ExprId base, int64_t begin, int64_t end) {
+      std::vector<SweepFolds::Taken> out;
+      for (int64_t k = begin; k < end; ++k) {
+        const ExprId row = w_.let("row", w_.add(base, w_.i64(k * down)));
+        out.push_back({placeOf(row), {row, 0, 1, {}}, {}});
+      }
+      return out;
+    };
+    const auto load = [&](ExprId base) {
+      const auto rows = rowsFrom(base, 0, ahead);
+      for (const Input& input : inputs)
+        for (int64_t k = 0; k < ahead; ++k)
+          w_.assign(input.vectors[k], l_.e.load(l_.bufferOf(input.value), l_.region.domain, rows[k].at));
+    };
+    const auto takeLoaded = [&](ExprId base) {
+      const auto rows = rowsFrom(base, 0, ahead);
+      for (int64_t k = 0; k < ahead; ++k) {
+        for (const Input& input : inputs)
+          l_.e.bind(input.value, [this, &input, k](const At&) {
+            return w_.convert(w_.get(input.vectors[k]), computeType(l_.graph.type(input.value).dtype));
+          });
+        folds.take({rows[k]});
+      }
+      for (const Input& input : inputs) l_.e.unbind(input.value);
+    };
+    const ExprId own = w_.let("own", w_.add(first, y_)), all = w_.let("all", wholeSteps(first, w_.dim(rows_), 1));
+    const ExprId some = w_.let("some", w_.binary(BinaryKind::ge, all, w_.i64(ahead)));
+    const ExprId rounds = w_.let("rounds", w_.binary(BinaryKind::div, w_.sub(all, w_.i64(ahead)), w_.i64(round)));
+    const auto after = [&](ExprId r, int64_t more) {
+      return w_.let("base", w_.add(own, w_.add(w_.mul(r, w_.i64(round * down)), w_.i64(more * down))));
+    };
+    w_.when(some, l_.e.scoped([&] {
+      load(own);
+      l_.e.loop("r", w_.i64(0), rounds, 1, Binding::serial, [&](ExprId r) {
+        const ExprId base = after(r, 0);
+        const auto others = rowsFrom(base, ahead, round);
+        folds.load(others);
+        takeLoaded(base);
+        load(after(r, round));
+        folds.take(others);
+      });
+      takeLoaded(after(rounds, 0));
+    }));
+    const ExprId done = w_.select(some, w_.add(w_.mul(rounds, w_.i64(round)), w_.i64(ahead)), w_.i64(0));
+    l_.e.loop("r", w_.let("rest", w_.add(own, w_.mul(done, w_.i64(down)))), w_.dim(rows_), down, Binding::serial,
+              [&](ExprId r) { take(sweep, folds, {r}); });
   }
 
   SweepFolds begin(const Sweep& sweep, bool staged) {

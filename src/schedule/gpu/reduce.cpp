@@ -21,7 +21,7 @@ std::string FoldAxes::Plan::str() const {
   if (batch > 1) out += fmt::format(" x {} rows each", batch);
   out += fmt::format(", {} x {} lanes{}", vectors, lanes, straddles ? " across rows" : "");
   if (keep) out += ", values kept";
-  if (ahead) out += ", next row loaded";
+  if (ahead) out += ahead < vectors ? fmt::format(", {} of the next loaded", ahead) : ", next row loaded";
   if (resident) out += fmt::format(", {} blocks", resident);
   if (blocks) return out + fmt::format(", {} in all, then {}", blocks, parts[0].str());
   return piece ? out + fmt::format(", pieces of {}, then {}", piece, parts[0].str()) : out;

@@ -37,7 +37,8 @@ struct FoldAxes {
     int vectors = 4;          // a thread holds, or has in flight
     bool straddles = false;   // vectors reach into neighbouring rows
     bool keep = false;        // dear values are kept between sweeps
-    bool ahead = false;       // vectors of the next row are loaded once this one's are not wanted any more
+    int ahead = 0;            // vectors of the next row, or rows of the next round, that are loaded before this one's
+                              // are all taken
     int resident = 0;         // blocks of a multiprocessor; 0: as it comes
     int together = 1;         // rows that columns see as one, so that vectors lie at the borders of memory
     bool whole = false;       // such rows go whole, and what was found in them is joined before it is stored

@@ -28,6 +28,7 @@ constexpr int kStripThreads = 512;        // of such a block
 constexpr double kStripBlocks = 1.9;      // of a multiprocessor
 constexpr double kClusterThreads = 1024;  // of a multiprocessor, where clusters share out rows
 constexpr int kLongRounds = 4;            // times as many rows at once, where few blocks do
+constexpr int kAhead = 4, kRoundAhead = 12;  // rows that are loaded before their round, and rows of a round
 constexpr int kWholeThreads = 576;        // of a block that takes rows side by side whole
 constexpr int kAlone = 128;               // threads of a block in which each is alone with its columns
 constexpr double kAcrossThreads = 256, kAcrossVectors = 1024;  // of rows that carry folds: a row's; a multiprocessor's
@@ -253,7 +254,7 @@ class Planner {
     const int fitting = static_cast<int>(gpu_.registers / (used * plan.rows * plan.threads));
     plan.resident = std::clamp(roundUp(wanted / plan.rows, 1), 1, std::max(1, std::min(fitting, gpu_.maxBlocks)));
     plan.blocks = gpu_.multiprocessors * plan.resident;
-    plan.ahead = loadsAhead(plan, used);
+    if (loadsAhead(plan, used)) plan.ahead = plan.vectors;
     // Every row of a thread begins alike, so that a lane stays with its column.
     if (plan.straddles) plan.blocks = std::max(1, plan.blocks / plan.lanes) * plan.lanes;
     FoldAxes::Plan second;
@@ -317,14 +318,27 @@ class Planner {
           plan.vectors = scaled(plan.lanes * longer, 1, 32);
           // Room for a third block (27.2 to 23.9 us for 16384x1024): probably since clusters must find a place in one
           // group of multiprocessors, and not all groups are whole. Halves leave it by themselves.
-          if (longer > 1)
+          if (longer > 1) {
             plan.resident = 1;
-          else if (plan.lanes <= 4 && gpu_.spareRegisters == 0)
+            fetchAhead(plan);
+          } else if (plan.lanes <= 4 && gpu_.spareRegisters == 0)
             plan.resident = 3;
           blocks_ = strips * cluster;
           return true;
         }
     return false;
+  }
+
+  /// Rounds that leave something in flight for the next one, where they come out even: what they leave over goes row
+  /// by row. Twelve rows of which four were loaded before (14.50 us for 16384x1024) do better than 32 at once (14.69);
+  /// what else was tried is in docs/performance.md.
+  void fetchAhead(FoldAxes::Plan& plan) const {
+    const auto rows = domain_.foldedCount.constant();
+    const bool plain = !l_.region.inputs.empty() && plainHalves(l_).size() == l_.region.inputs.size();
+    if (gpu_.spareRegisters > 0 || gpu_.inFlight != 1 || !plain || !rows) return;
+    if (*rows / (int64_t{plan.rows} * plan.cluster) % kRoundAhead != kAhead) return;
+    plan.vectors = kRoundAhead;
+    plan.ahead = kAhead;
   }
 
   /// Makes a fold of one sweep go in two launches.

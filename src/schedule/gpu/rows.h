@@ -81,8 +81,9 @@ class Rows {
   std::unordered_map<uint32_t, std::vector<std::pair<std::vector<Index>, ExprId>>> kept_;
 };
 
-/// Halves that only the first sweep of a row reads, where it is at: registers that are free from then on may take those
-/// of the next row.
+/// Inputs in halves of which an element is read where it is at, and loaded when it is.
+std::vector<ValueId> plainHalves(const Lowering& l);
+/// Those of them that only the first sweep of a row reads: registers that are free from then on may take those of the next row.
 std::vector<ValueId> loadedAhead(const Lowering& l, const Phases& phases);
 
 Dim rowsOf(const FoldDomain& domain);

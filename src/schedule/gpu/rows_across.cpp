@@ -33,10 +33,8 @@ void Rows::fetchNext() {
   }
 }
 
-std::vector<ValueId> loadedAhead(const Lowering& l, const Phases& phases) {
+std::vector<ValueId> plainHalves(const Lowering& l) {
   std::vector<ValueId> out;
-  if (phases.sweeps.size() < 2 || phases.sweeps[0].folds.empty()) return out;
-  const auto again = readAgain(l, phases);
   for (ValueId v : l.region.inputs) {
     const auto readsElsewhere = [&](ValueId n) {
       const Node& node = l.graph.node(n);
@@ -44,10 +42,16 @@ std::vector<ValueId> loadedAhead(const Lowering& l, const Phases& phases) {
              !isElementwise(node.op) && !std::holds_alternative<Reduce>(node.op);
     };
     if (l.graph.type(v).shape == l.region.domain && isHalf(l.graph.type(v).dtype) && l.hasBuffer(v) &&
-        std::find(again.begin(), again.end(), v) == again.end() &&
         std::none_of(l.region.nodes.begin(), l.region.nodes.end(), readsElsewhere))
       out.push_back(v);
   }
+  return out;
+}
+
+std::vector<ValueId> loadedAhead(const Lowering& l, const Phases& phases) {
+  if (phases.sweeps.size() < 2 || phases.sweeps[0].folds.empty()) return {};
+  std::vector<ValueId> out = plainHalves(l);
+  for (ValueId again : readAgain(l, phases)) std::erase(out, again);
   return out;
 }
 

@@ -84,12 +84,16 @@ ExprId SweepFolds::valueOf(ValueId v, DType type, const At& at) {
   return w_.splat(w_.convert(l_.e.value(v, at), type), lanes_.lanes);
 }
 
+void SweepFolds::load(const std::vector<Taken>& vectors) {
+  for (const Taken& t : vectors) {
+    for (const Plain& p : plain_) l_.e.value(l_.graph.node(p.fold).operands[0], t.at);
+    for (const Pair& p : pairs_) l_.e.value(p.pair.x, t.at);
+  }
+}
+
 void SweepFolds::take(const std::vector<Taken>& vectors) {
   l_.e.scope([&] {
-    for (const Taken& t : vectors) {
-      for (const Plain& p : plain_) l_.e.value(l_.graph.node(p.fold).operands[0], t.at);
-      for (const Pair& p : pairs_) l_.e.value(p.pair.x, t.at);
-    }
+    load(vectors);
     for (Plain& p : plain_) takePlain(p, vectors);
     for (Pair& p : pairs_)
       p.pair.kind == FoldPair::Kind::moments ? takeMoments(p, vectors) : takeExponentials(p, vectors);

@@ -26,6 +26,8 @@ class SweepFolds {
     Index position;
     ExprId counts;
   };
+  /// Loads what the folds take of them later, in this scope.
+  void load(const std::vector<Taken>& vectors);
   /// All vectors' values first, so that their loads are in flight together.
   void take(const std::vector<Taken>& vectors);
 
