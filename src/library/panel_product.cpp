@@ -9,6 +9,7 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <unistd.h>
 
 #define TK_AVX512 [[gnu::target("avx512f")]]
 
@@ -17,9 +18,10 @@ namespace tokamak::library {
 namespace {
 
 constexpr int kLanes = 16, kTileRows = 8, kTileVectors = 3;  // 24 sums, three of b and one of a: 28 of 32 registers
-constexpr int kPanelA = 16, kPanelB = kLanes * kTileVectors;
+constexpr int kPanelA = kTileRows, kPanelB = kLanes * kTileVectors;
+// For a second cache of 1 MiB:
 constexpr int64_t kBlockRows = 512;            // of a that are packed at once,
-constexpr int64_t kBlockElements = 192 << 10;  // and how many of their elements: most of the second cache
+constexpr int64_t kBlockElements = 192 << 10;  // and how many of their elements: most of that cache
 constexpr int64_t kBlockTerms = 1152;    // of a panel of b, which is to lie there too; where it is packed on the way
                                          // a third of them and half the elements, for the next one is fetched there
 constexpr int64_t kLeastWork = 1 << 18;  // multiplications for which a thread more is worth while
@@ -54,8 +56,40 @@ __mmask16 firstLanes(int64_t count) {
   return count >= kLanes ? 0xffff : count <= 0 ? 0 : static_cast<__mmask16>((1u << count) - 1);
 }
 
+/// The first `count` of eight.
+TK_AVX512 inline __m256 loadEight(const float* from, int64_t count) {
+  return count >= 8 ? _mm256_loadu_ps(from) : _mm512_castps512_ps256(_mm512_maskz_loadu_ps(firstLanes(count), from));
+}
+
+/// to[p][i] = from[i][p] for up to eight rows of `length` terms; up to eight with zeros.
+TK_AVX512 void packEightRows(const float* from, int64_t stride, int64_t width, int64_t length, float* to) {
+  for (int64_t p = 0; p < length; p += 8) {
+    std::array<__m512, 4> r, t;  // rows i and i + 4 beside each other
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const auto row = [&](int64_t j) __attribute__((target("avx512f"))) {
+        return _mm256_castps_pd(j < width ? loadEight(from + j * stride + p, length - p) : _mm256_setzero_ps());
+      };
+      r[i] = _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(row(i)), row(i + 4), 1));
+    }
+    for (int i = 0; i < 4; i += 2) {
+      t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+      t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    r = {_mm512_shuffle_ps(t[0], t[2], 0x44), _mm512_shuffle_ps(t[0], t[2], 0xee), _mm512_shuffle_ps(t[1], t[3], 0x44),
+         _mm512_shuffle_ps(t[1], t[3], 0xee)};
+    // Of term j of the first four and of the second: eight rows of it, and of the next one.
+    t = {_mm512_shuffle_f32x4(r[0], r[1], 0x88), _mm512_shuffle_f32x4(r[2], r[3], 0x88),
+         _mm512_shuffle_f32x4(r[0], r[1], 0xdd), _mm512_shuffle_f32x4(r[2], r[3], 0xdd)};
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j)
+      if (p + 2 * j < length) _mm512_mask_storeu_ps(to + (p + 2 * j) * 8, firstLanes((length - p) * 8 - j * 16), t[j]);
+  }
+}
+
 /// to[p][i] = from[i][p] for `width` rows of `length` terms; up to `panel` with zeros.
 TK_AVX512 void packRows(const float* from, int64_t stride, int64_t width, int64_t length, float* to, int64_t panel) {
+  if (panel == 8) return packEightRows(from, stride, width, length, to);
   for (int64_t i = 0; i < panel; i += kLanes)
     for (int64_t p = 0; p < length; p += kLanes) {
       const __mmask16 mask = firstLanes(length - p);
@@ -74,7 +108,8 @@ TK_AVX512 void packRows(const float* from, int64_t stride, int64_t width, int64_
 TK_AVX512 void packColumns(const float* from, int64_t stride, int64_t width, int64_t length, float* to, int64_t panel) {
   for (int64_t p = 0; p < length; ++p)
     for (int64_t i = 0; i < panel; i += kLanes)
-      _mm512_store_ps(to + p * panel + i, _mm512_maskz_loadu_ps(firstLanes(width - i), from + p * stride + i));
+      _mm512_mask_storeu_ps(to + p * panel + i, firstLanes(panel - i),
+                            _mm512_maskz_loadu_ps(firstLanes(width - i), from + p * stride + i));
 }
 
 /// 0.5 x (1 + erf(x / sqrt 2)), the error function by a polynomial for each sixteenth of its arguments.
@@ -120,6 +155,7 @@ TK_AVX512 void tile(const float* a, const float* b, int64_t length, const TileEn
       sums[r][v] = _mm512_setzero_ps();
       _mm_prefetch(reinterpret_cast<const char*>(end.c + r * end.stride + int64_t{v} * kLanes), _MM_HINT_T0);
     }
+#pragma GCC unroll 2
   for (int64_t p = 0; p < length; ++p, a += kPanelA, b += kPanelB) {
     __m512 columns[Vectors];
 #pragma GCC unroll 3
@@ -203,6 +239,12 @@ struct Grid {
 
 int64_t roundUp(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
 
+/// MiB of the second cache of a core; one where nobody knows.
+int64_t secondCache() {
+  static const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return std::clamp<int64_t>(bytes >> 20, 1, 4);
+}
+
 /// As even as can be, with the least copying.
 Grid planGrid(const PanelProduct& x, int64_t threads) {
   Grid best;
@@ -231,10 +273,12 @@ struct Job {
   PanelProduct product;
   Grid grid;
 
-  int64_t blockRows() const { return std::min(product.packedB ? kBlockRows / 2 : kBlockRows, grid.rows); }
+  int64_t blockRows() const {
+    return std::min(secondCache() * (product.packedB ? kBlockRows / 2 : kBlockRows), grid.rows);
+  }
   int64_t blockTerms() const {
     const int64_t terms = product.packedB ? kBlockTerms : kBlockTerms / 3;
-    const int64_t elements = product.packedB ? kBlockElements : kBlockElements / 2;
+    const int64_t elements = secondCache() * (product.packedB ? kBlockElements : kBlockElements / 2);
     const int64_t most = std::min(terms, elements / blockRows());
     return std::min(product.k, std::max<int64_t>(1, most / product.length) * product.length);
   }
@@ -254,13 +298,14 @@ struct Job {
         b = product.packedB + packedAt(product, c) + begin * kPanelB;
       else
         panelOf(product, c, begin, end).pack(panelB, kPanelB);
-      const bool fetches = !product.packedB && c + kPanelB < columnEnd;
-      const Panel following = fetches ? panelOf(product, c + kPanelB, begin, end) : Panel{};
+      const bool fetches = c + kPanelB < columnEnd;
+      const Panel following = !fetches          ? Panel{}
+                              : product.packedB ? Panel{b + kPanelB * product.k, kPanelB, kPanelB, end - begin, false}
+                                                : panelOf(product, c + kPanelB, begin, end);
       const int64_t tiles = (rowEnd - row + kTileRows - 1) / kTileRows;
       for (int64_t t = 0; t < tiles; ++t) {
         if (fetches) following.fetch(t, tiles);
-        const float* a = panelsA + t * kTileRows / kPanelA * kPanelA * (end - begin) + t * kTileRows % kPanelA;
-        runTile(row + t * kTileRows, rowEnd, c, begin, end, a, b);
+        runTile(row + t * kTileRows, rowEnd, c, begin, end, panelsA + t * kPanelA * (end - begin), b);
       }
     }
   }

@@ -89,7 +89,7 @@ TEST(PanelProduct, IsTheSameOnAnyNumberOfThreads) {
   if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
   Random random;
   for (const auto& [m, n] : {std::pair<int64_t, int64_t>{600, 70}, {70, 600}, {250, 260}}) {
-    const int64_t k = 300;
+    const int64_t k = 900;
     const auto a = randoms(m * k, random), b = randoms(k * n, random);
     std::vector<float> first(m * n);
     PanelProduct x{.m = m, .n = n, .k = k, .a = a.data(), .b = b.data(), .c = first.data(), .strideA = k, .strideB = n};
