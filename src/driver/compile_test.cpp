@@ -119,7 +119,8 @@ TEST(Compile, LargeActivationsOfProductsAreKernelsOfOurs) {
     EXPECT_TRUE(isOneStep(linear("bf16", 1024, activation))) << activation;
   }
   // What is applied to tiles in registers.
-  const bool inRegisters = engine().library->appliesInRegisters({.postOps = {{library::PostOpKind::relu}}});
+  const bool inRegisters = engine().library->appliesInRegisters(
+      library::MatMulDesc{.postOps = {{library::PostOpKind::relu}}});
   for (const char* activation : {"relu", "gelu"})
     EXPECT_EQ(isOneStep(linear("f32", 1024, activation)), inRegisters) << activation;
   EXPECT_FALSE(isOneStep(R"(graph @f(%x: f32[16, 64, 64], %w: f32[16, 64, 128]) {
@@ -131,16 +132,18 @@ TEST(Compile, LargeActivationsOfProductsAreKernelsOfOurs) {
 
 TEST(Compile, LargeActivationsOfConvolutionsAreKernelsOfOurs) {
   if (!engine().library->available()) GTEST_SKIP() << engine().library->available().reason();
-  const auto conv = [](int side) {
+  const auto conv = [](int side, const char* activation) {
     return fmt::format(R"(graph @f(%x: f32[1, {0}, {0}, 8], %w: f32[32, 8, 1, 1]) {{
         %0 = conv %x, %w {{stride = [1, 1], low = [0, 0], high = [0, 0], dilation = [1, 1], channels_last = true}} : f32[1, {0}, {0}, 32]
-        %1 = relu %0 : f32[1, {0}, {0}, 32]
+        %1 = {1} %0 : f32[1, {0}, {0}, 32]
         return %1
       }})",
-                       side);
+                       side, activation);
   };
-  EXPECT_FALSE(isOneStep(conv(56)));
-  EXPECT_TRUE(isOneStep(conv(14)));
+  EXPECT_FALSE(isOneStep(conv(56, "silu")));
+  EXPECT_TRUE(isOneStep(conv(14, "silu")));
+  const library::ConvDesc desc{.channelsLast = true, .postOps = {{library::PostOpKind::relu}}};
+  EXPECT_EQ(isOneStep(conv(56, "relu")), engine().library->appliesInRegisters(desc));
 }
 
 TEST(Compile, PointwiseChain) {

@@ -98,32 +98,9 @@ Result<LibraryStep> matmulStep(const Graph& graph, const Region& region, const l
 }
 
 Result<LibraryStep> convStep(const Graph& graph, const Region& region, const library::Library& library) {
-  const Node& node = graph.node(region.contraction);
-  const auto& op = std::get<Conv>(node.op);
-  const Shape &x = graph.type(node.operands[0]).shape, &w = graph.type(node.operands[1]).shape;
-  LibraryStep step;
-  step.operands = node.operands;
-  library::ConvDesc desc;
-  desc.spatialRank = static_cast<int>(op.stride.size());
-  desc.dtype = node.type.dtype;
-  for (int s = 0; s < desc.spatialRank; ++s) {
-    desc.stride[s] = op.stride[s];
-    desc.low[s] = op.low[s];
-    desc.high[s] = op.high[s];
-    desc.dilation[s] = op.dilation[s];
-  }
-  desc.groups = op.groups;
-  desc.bias = node.operands.size() > 2;
-  if (desc.bias) desc.biasType = graph.type(node.operands[2]).dtype;
-  desc.constantWeights = isConstant(graph, node.operands[1]);
-  desc.postOps = postOpsOf(graph, region.epilogue, step.operands);
-  desc.channelsLast = op.channelsLast;
-  step.dims = {x[0], x[op.channelAxis(x.size())], w[0]};
-  for (int s = 0; s < desc.spatialRank; ++s)
-    step.dims.push_back(x[op.spatialAxis() + s]), step.dims.push_back(w[2 + s]);
-  TK_TRY(auto call, library.conv(desc));
-  step.call = std::make_shared<ConvStep>(std::move(call));
-  return step;
+  ConvRegion conv = describeConv(graph, region.contraction, region.epilogue);
+  TK_TRY(auto call, library.conv(conv.desc));
+  return LibraryStep{std::make_shared<ConvStep>(std::move(call)), std::move(conv.operands), std::move(conv.dims)};
 }
 
 }  // namespace
@@ -153,6 +130,33 @@ MatMulRegion describeMatMul(const Graph& graph, ValueId product, const std::vect
       m = batch * m, batch = 1;  // one matrix for all: the batch is more rows
   }
   out.dims = {batch, m, n, k};
+  return out;
+}
+
+ConvRegion describeConv(const Graph& graph, ValueId product, const std::vector<EpilogueStep>& epilogue) {
+  const Node& node = graph.node(product);
+  const auto& op = std::get<Conv>(node.op);
+  const Shape &x = graph.type(node.operands[0]).shape, &w = graph.type(node.operands[1]).shape;
+  ConvRegion out;
+  out.operands = node.operands;
+  library::ConvDesc& desc = out.desc;
+  desc.spatialRank = static_cast<int>(op.stride.size());
+  desc.dtype = node.type.dtype;
+  for (int s = 0; s < desc.spatialRank; ++s) {
+    desc.stride[s] = op.stride[s];
+    desc.low[s] = op.low[s];
+    desc.high[s] = op.high[s];
+    desc.dilation[s] = op.dilation[s];
+  }
+  desc.groups = op.groups;
+  desc.bias = node.operands.size() > 2;
+  if (desc.bias) desc.biasType = graph.type(node.operands[2]).dtype;
+  desc.constantWeights = isConstant(graph, node.operands[1]);
+  desc.postOps = postOpsOf(graph, epilogue, out.operands);
+  desc.channelsLast = op.channelsLast;
+  out.dims = {x[0], x[op.channelAxis(x.size())], w[0]};
+  for (int s = 0; s < desc.spatialRank; ++s)
+    out.dims.push_back(x[op.spatialAxis() + s]), out.dims.push_back(w[2 + s]);
   return out;
 }
 

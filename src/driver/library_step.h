@@ -24,6 +24,14 @@ struct MatMulRegion {
 };
 MatMulRegion describeMatMul(const Graph& graph, ValueId product, const std::vector<EpilogueStep>& epilogue);
 
+/// The same of a convolution; batch, channels, output channels, and image and kernel of each spatial axis.
+struct ConvRegion {
+  library::ConvDesc desc;
+  std::vector<ValueId> operands;
+  std::vector<Dim> dims;
+};
+ConvRegion describeConv(const Graph& graph, ValueId product, const std::vector<EpilogueStep>& epilogue);
+
 Result<LibraryStep> makeLibraryStep(const Graph& graph, const Region& region, const library::Library& library);
 
 }  // namespace tokamak

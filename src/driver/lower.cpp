@@ -38,6 +38,8 @@ static decltype(FusionOptions::acceptsEpilogue) unlessOursIsFaster(const library
     if (std::holds_alternative<MatMul>(node.op)) {
       const MatMulRegion region = describeMatMul(graph, product, steps);
       if (region.dims.front().is(1) && library.appliesInRegisters(region.desc)) return true;
+    } else if (library.appliesInRegisters(describeConv(graph, product, steps).desc)) {
+      return true;
     }
     return likely(elementCount(node.type.shape), hints) < kOwnActivation;
   };

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "library/naive_test.h"
+#include "library/panel_product.h"
 
 namespace tokamak::library {
 namespace {
@@ -169,13 +170,15 @@ TEST_F(ConvTest, PostOps) {
 }
 
 TEST_F(ConvTest, LongSumsAreCutIntoPartsOrBlocks) {
+  // What follows is none of what our own panels apply.
   const std::vector<std::vector<PostOp>> lists = {
-      {}, {{.kind = PostOpKind::mul, .broadcast = Broadcast::row}, {PostOpKind::add}, {PostOpKind::relu}}};
+      {{PostOpKind::abs}},
+      {{.kind = PostOpKind::mul, .broadcast = Broadcast::row}, {PostOpKind::add}, {PostOpKind::relu}, {PostOpKind::abs}}};
   for (const auto& list : lists)
     for (const bool constant : {false, true}) {
       ConvDesc desc;
       desc.channelsLast = true;
-      desc.bias = !list.empty(), desc.constantWeights = constant, desc.postOps = list;
+      desc.bias = list.size() > 1, desc.constantWeights = constant, desc.postOps = list;
       desc.stride = {1, 2, 1}, desc.low = {0, 2, 0}, desc.high = {1, 1, 0}, desc.dilation = {2, 1, 1};
       auto call = *library()->conv(desc);
       const ConvDims large{1, 64, 8, {64, 82, 1}, {2, 3, 1}}, small{2, 48, 20, {5, 7, 1}, {2, 3, 1}};
@@ -192,6 +195,69 @@ TEST_F(ConvTest, LongSumsAreCutIntoPartsOrBlocks) {
       expectRight(*unpadded, quarters);
       if (HasFatalFailure()) FAIL() << list.size() << " post-ops, constant weights " << constant;
     }
+}
+
+TEST_F(ConvTest, ByPanels) {
+  if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
+  const PostOp scale{.kind = PostOpKind::mul, .broadcast = Broadcast::row},
+      shift{.kind = PostOpKind::add, .broadcast = Broadcast::row}, add{PostOpKind::add}, relu{PostOpKind::relu},
+      gelu{PostOpKind::gelu_erf};
+  const std::vector<std::vector<PostOp>> lists = {{}, {scale, shift, relu}, {shift, add, relu}, {scale, gelu}};
+  for (size_t which = 0; which < lists.size(); ++which)
+    for (const bool constant : {false, true}) {
+      ConvDesc desc;
+      desc.channelsLast = true;
+      desc.bias = which % 2 != 0, desc.constantWeights = constant, desc.postOps = lists[which];
+      ASSERT_TRUE(library()->appliesInRegisters(desc));
+      const auto expect = [&](const ConvDims& dims) {
+        const auto call = *library()->conv(desc);
+        EXPECT_EQ(call->implementation(dims)->find("panels"), 0) << *call->implementation(dims);
+        SCOPED_TRACE(fmt::format("{} channels to {}, kernel {}x{}x{}", dims.channels, dims.outChannels, dims.kernel[0],
+                                 dims.kernel[1], dims.kernel[2]));
+        expectRight(*call, dims);
+      };
+      expect({2, 24, 70, {5, 9, 1}, {1, 1, 1}});      // the image itself
+      expect({1, 20, 300, {6, 7, 1}, {1, 1, 1}});     // packed
+      expect({3, 80, 50, {9, 8, 1}, {3, 3, 1}});      // by elements of the kernel, in place
+      expect({1, 80, 290, {5, 8, 1}, {3, 3, 1}});     // packed
+      desc.low = {3, 2, 0}, desc.high = {2, 3, 0}, desc.stride = {2, 2, 1};
+      expect({2, 3, 64, {11, 10, 1}, {7, 7, 1}});     // by runs of few channels, beyond all edges
+      expect({1, 70, 17, {6, 5, 1}, {3, 3, 1}});
+      desc.dilation = {2, 3, 1}, desc.stride = {1, 3, 1};
+      expect({2, 17, 49, {8, 9, 1}, {2, 3, 1}});
+      desc.spatialRank = 1, desc.low = {4, 0, 0}, desc.high = {0, 0, 0}, desc.dilation = {1, 1, 1};
+      expect({2, 1, 33, {40, 1, 1}, {10, 1, 1}});
+      expect({1, 5, 130, {9, 1, 1}, {13, 1, 1}});     // longer than the image
+      desc.spatialRank = 3, desc.stride = {1, 2, 1}, desc.low = {0, 1, 1}, desc.high = {1, 0, 1};
+      expect({2, 9, 20, {4, 5, 6}, {2, 3, 2}});
+      expect({1, 33, 20, {3, 4, 4}, {2, 2, 3}});
+      if (HasFatalFailure()) FAIL() << "post-ops " << which << ", constant weights " << constant;
+    }
+}
+
+TEST_F(ConvTest, PanelsKeepNanAndLeaveEmptyOnes) {
+  ConvDesc desc;
+  desc.channelsLast = true;
+  desc.low = desc.high = {1, 1, 1};
+  desc.postOps = {{PostOpKind::relu}};
+  const auto call = *library()->conv(desc);
+  for (const ConvDims& dims : {ConvDims{0, 16, 5, {6, 7, 1}, {3, 3, 1}}, ConvDims{1, 16, 0, {6, 7, 1}, {3, 3, 1}},
+                               ConvDims{1, 0, 5, {6, 7, 1}, {3, 3, 1}}, ConvDims{1, 16, 5, {0, 7, 1}, {2, 3, 1}}})
+    expectRight(*call, dims);
+  EXPECT_EQ(call->prepare({1, 16, 5, {2, 7, 1}, {9, 3, 1}}).error().code, "T0702");
+  std::vector<float> x(16 * 4, 1), w(3 * 16 * 9, 1), y(3 * 4);
+  void* buffers[] = {x.data(), w.data(), y.data()};
+  const auto run = [&] { ASSERT_TRUE(call->run({1, 16, 3, {2, 2, 1}, {3, 3, 1}}, buffers)); };
+  x[5] = NAN;
+  run();
+  for (float v : y) EXPECT_TRUE(std::isnan(v));  // every window sees it
+  // The first weight of the second kernel meets the image in one place only, elsewhere what lies around it.
+  x[5] = 1, w[16 * 9] = INFINITY;
+  run();
+  for (int place = 0; place < 4; ++place) {
+    EXPECT_EQ(y[place * 3], 64);
+    EXPECT_EQ(y[place * 3 + 1], place == 3 ? INFINITY : 64);
+  }
 }
 
 TEST_F(ConvTest, EmptyAndWrongExtents) {

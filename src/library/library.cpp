@@ -9,6 +9,7 @@
 #include "library/mended_call.h"
 #include "library/onednn_conv.h"
 #include "library/onednn_matmul.h"
+#include "library/panel_conv.h"
 #include "library/panel_matmul.h"
 #endif
 
@@ -32,6 +33,7 @@ class MissingLibrary final : public Library {
   Decision accepts(const MatMulDesc&) const override { return Decision::no(reason_); }
   Decision accepts(const ConvDesc&) const override { return Decision::no(reason_); }
   bool appliesInRegisters(const MatMulDesc&) const override { return false; }
+  bool appliesInRegisters(const ConvDesc&) const override { return false; }
   Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc&) const override { return missing(); }
   Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc&) const override { return missing(); }
 
@@ -51,6 +53,7 @@ class OneDnnLibrary final : public Library {
   Decision accepts(const MatMulDesc& desc) const override { return remembered<OneDnnMatMul>(matmuls_, desc); }
   Decision accepts(const ConvDesc& desc) const override { return remembered<OneDnnConv>(convs_, desc); }
   bool appliesInRegisters(const MatMulDesc& desc) const override { return PanelMatMul::appliesAll(desc); }
+  bool appliesInRegisters(const ConvDesc& desc) const override { return PanelConv::accepts(desc); }
   Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc& desc) const override {
     const auto whole = [&](const MatMulDesc& d) { return std::make_shared<OneDnnMatMul>(lib_, d); };
     const auto panels = [&](const MatMulDesc& d) { return std::make_shared<PanelMatMul>(lib_, whole(d)); };
@@ -60,7 +63,10 @@ class OneDnnLibrary final : public Library {
         std::make_shared<PanelMatMul>(lib_, mended<MatMulCall, MatMulDims>(desc, whole)));
   }
   Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc& desc) const override {
-    return mended<ConvCall, ConvDims>(desc, [&](const ConvDesc& d) { return std::make_shared<OneDnnConv>(lib_, d); });
+    const auto whole = mended<ConvCall, ConvDims>(
+        desc, [&](const ConvDesc& d) { return std::make_shared<OneDnnConv>(lib_, d); });
+    if (!PanelConv::accepts(desc)) return whole;
+    return std::shared_ptr<const ConvCall>(std::make_shared<PanelConv>(lib_, whole));
   }
 
  private:

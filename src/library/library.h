@@ -167,6 +167,7 @@ class Library {
   /// Whether post-ops are applied before the result leaves the processor's registers: they cost next to nothing, where
   /// the product is not one of a batch.
   virtual bool appliesInRegisters(const MatMulDesc& desc) const = 0;
+  virtual bool appliesInRegisters(const ConvDesc& desc) const = 0;
   virtual Result<std::shared_ptr<const MatMulCall>> matmul(const MatMulDesc& desc) const = 0;
   virtual Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc& desc) const = 0;
 };

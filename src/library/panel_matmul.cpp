@@ -14,16 +14,6 @@ namespace {
 
 constexpr float kOne = 1;
 
-/// Runs a loop on the caller's thread.
-struct CallerHost : KernelHost {
-  CallerHost() : KernelHost{&CallerHost::run} {}
-  static void run(const KernelHost*, int64_t count, int64_t, int64_t scratchBytes, ParallelBody body,
-                  void* environment) {
-    const ScratchLease scratch(threadScratchSource(), scratchBytes);
-    body(environment, 0, count, scratch.data());
-  }
-};
-
 std::vector<int64_t> operandShape(const MatMulDims& d, Broadcast broadcast) {
   const bool rows = broadcast == Broadcast::none || broadcast == Broadcast::column;
   const bool columns = broadcast == Broadcast::none || broadcast == Broadcast::row;
@@ -31,15 +21,6 @@ std::vector<int64_t> operandShape(const MatMulDims& d, Broadcast broadcast) {
 }
 
 }  // namespace
-
-PanelMatMul::TileOps::TileOps(std::span<const PostOp> postOps) {
-  added = !postOps.empty() && postOps.front() == PostOp{.kind = PostOpKind::add};
-  count = added;
-  if (count == postOps.size()) return;
-  if (postOps[count].kind == PostOpKind::relu) activation = PanelActivation::relu;
-  if (postOps[count].kind == PostOpKind::gelu_erf) activation = PanelActivation::gelu;
-  count += activation != PanelActivation::none;
-}
 
 PanelMatMul::PanelMatMul(std::shared_ptr<const OneDnn> lib, std::shared_ptr<const MatMulCall> whole)
     : lib_(std::move(lib)),
@@ -98,21 +79,8 @@ Result<std::string> PanelMatMul::implementation(const MatMulDims& dims) const {
   const MatMulDims d = collapsed(desc(), dims);
   TK_TRY(const auto prepared, find(d));
   if (!prepared->byPanels) return whole_->implementation(dims);
-  const int64_t length = sumLength(d.k);
-  std::string name = "panels";
-  if (length < d.k) name += fmt::format(" in {} parts", (d.k + length - 1) / length);
+  const std::string name = panelName(d.k);
   return prepared->postOps ? name + ", " + prepared->postOps->implementation() : name;
-}
-
-Result<const float*> PanelMatMul::packed(const PanelProduct& product) const {
-  std::lock_guard lock(packedMutex_);
-  for (const Packed& p : packed_)
-    if (p.weights == product.b && p.n == product.n && p.k == product.k)
-      return reinterpret_cast<const float*>(p.memory.data());
-  Packed made{product.b, product.n, product.k, PackedMemory(packedBytes(product.n, product.k))};
-  if (!made.memory.data()) return oneDnnError("packed weights", dnnl_out_of_memory);
-  packB(product, reinterpret_cast<float*>(made.memory.data()));
-  return reinterpret_cast<const float*>(packed_.emplace_back(std::move(made)).memory.data());
 }
 
 Result<> PanelMatMul::runPostOps(const Primitive& primitive, std::span<void* const> operands, void* result) const {
@@ -137,8 +105,6 @@ Result<> PanelMatMul::run(const MatMulDims& dims, std::span<void* const> buffers
                        .a = static_cast<const float*>(buffers[0]),
                        .b = static_cast<const float*>(buffers[1]),
                        .bias = desc().bias ? static_cast<const float*>(buffers[2]) : nullptr,
-                       .added = tileOps_.added ? static_cast<const float*>(operands.front()) : nullptr,
-                       .activation = tileOps_.activation,
                        .c = static_cast<float*>(buffers.back()),
                        .strideA = desc().transposeA ? d.m : d.k,
                        .strideB = desc().transposeB ? d.k : d.n,
@@ -146,12 +112,16 @@ Result<> PanelMatMul::run(const MatMulDims& dims, std::span<void* const> buffers
                        .stepB = desc().broadcastB ? 0 : d.n * d.k,
                        .transposeA = desc().transposeA,
                        .transposeB = desc().transposeB,
-                       .length = sumLength(d.k)};
-  if (desc().constantB) { TK_TRY(product.packedB, packed(product)); }
-  static const CallerHost caller;
-  runPanelProduct(product, lib_->options.host ? *lib_->options.host : caller);
+                       .length = panelLength(d.k)};
+  tileOps_.addTo(product, operands);
+  const KernelHost& host = panelHost(*lib_);
+  if (desc().constantB) {
+    TK_TRY(const auto found, packed_.find(product, host));
+    product.packedB = found.panels;
+  }
+  runPanelProduct(product, host);
   if (!prepared->postOps) return Unit{};
-  operands = operands.subspan(tileOps_.added ? 1 : 0);
+  operands = operands.subspan(tileOps_.operands);
   return runPostOps(*prepared->postOps, operands.first(operands.size() - 1), buffers.back());
 }
 

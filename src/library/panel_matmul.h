@@ -1,13 +1,13 @@
 #pragma once
 
 #include "library/onednn_matmul.h"
-#include "library/panel_product.h"
+#include "library/panel_call.h"
 
 namespace tokamak::library {
 
 /// Products in f32 by our own code (library/panel_product.h), which begins new sums as often as eager does and is as
-/// fast as oneDNN's, faster for small ones. A sum and then a relu or gelu are applied to tiles of the result as they
-/// are made; what else comes after it is one pass of oneDNN's. Empty products, post-ops for which oneDNN has only slow
+/// fast as oneDNN's, faster for small ones. The first post-ops are applied to tiles of the result as they are made (see
+/// TileOps); what else comes after it is one pass of oneDNN's. Empty products, post-ops for which oneDNN has only slow
 /// code, and batches whose sums are short or which are followed by such a pass go to its matmul.
 class PanelMatMul final : public MatMulCall {
  public:
@@ -24,27 +24,12 @@ class PanelMatMul final : public MatMulCall {
   Result<std::string> implementation(const MatMulDims& dims) const override;
 
  private:
-  /// The first post-ops, done with the product.
-  struct TileOps {
-    bool added = false;
-    PanelActivation activation = PanelActivation::none;
-    size_t count = 0;
-    explicit TileOps(std::span<const PostOp> postOps);
-  };
   struct Prepared {
     bool byPanels = true;
     std::unique_ptr<Primitive> postOps;  // none where there are none
   };
-  /// A constant b in panels.
-  struct Packed {
-    const void* weights;
-    int64_t n, k;
-    PackedMemory memory;
-  };
-
   Result<std::shared_ptr<const Prepared>> find(const MatMulDims& dims) const;
   Result<std::shared_ptr<const Prepared>> make(const MatMulDims& dims) const;
-  Result<const float*> packed(const PanelProduct& product) const;
   Result<> runPostOps(const Primitive& primitive, std::span<void* const> operands, void* result) const;
 
   std::shared_ptr<const OneDnn> lib_;
@@ -53,8 +38,7 @@ class PanelMatMul final : public MatMulCall {
   std::vector<PostOp> postOps_;  // the others as oneDNN gets them, the first of them one with an operand
   bool timesOne_ = false;        // the first is there for that
   Recent<MatMulDims, Prepared> prepared_;
-  mutable std::mutex packedMutex_;
-  mutable std::vector<Packed> packed_;
+  PackedPanels packed_;
 };
 
 }  // namespace tokamak::library

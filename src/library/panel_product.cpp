@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "support/erf_table.h"
@@ -11,106 +13,22 @@
 #include <immintrin.h>
 #include <unistd.h>
 
+#include "library/panel_pack.h"
+
 #define TK_AVX512 [[gnu::target("avx512f")]]
 
 namespace tokamak::library {
 
 namespace {
 
-constexpr int kLanes = 16, kTileRows = 8, kTileVectors = 3;  // 24 sums, three of b and one of a: 28 of 32 registers
-constexpr int kPanelA = kTileRows, kPanelB = kLanes * kTileVectors;
 // For a second cache of 1 MiB:
 constexpr int64_t kBlockRows = 512;            // of a that are packed at once,
 constexpr int64_t kBlockElements = 192 << 10;  // and how many of their elements: most of that cache
 constexpr int64_t kBlockTerms = 1152;    // of a panel of b, which is to lie there too; where it is packed on the way
                                          // a third of them and half the elements, for the next one is fetched there
-constexpr int64_t kLeastWork = 1 << 18;  // multiplications for which a thread more is worth while
-
-/// r[i][j] becomes r[j][i].
-TK_AVX512 inline void transpose(std::array<__m512, 16>& r) {
-  std::array<__m512, 16> t;
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    r[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44);
-    r[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xee);
-    r[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-    r[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
-  }
-  for (int j = 0; j < 4; ++j) {
-    const __m512 even0 = _mm512_shuffle_f32x4(r[j], r[4 + j], 0x88),
-                 even1 = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0x88);
-    const __m512 odd0 = _mm512_shuffle_f32x4(r[j], r[4 + j], 0xdd),
-                 odd1 = _mm512_shuffle_f32x4(r[8 + j], r[12 + j], 0xdd);
-    t[j] = _mm512_shuffle_f32x4(even0, even1, 0x88);
-    t[4 + j] = _mm512_shuffle_f32x4(odd0, odd1, 0x88);
-    t[8 + j] = _mm512_shuffle_f32x4(even0, even1, 0xdd);
-    t[12 + j] = _mm512_shuffle_f32x4(odd0, odd1, 0xdd);
-  }
-  r = t;
-}
-
-__mmask16 firstLanes(int64_t count) {
-  return count >= kLanes ? 0xffff : count <= 0 ? 0 : static_cast<__mmask16>((1u << count) - 1);
-}
-
-/// The first `count` of eight.
-TK_AVX512 inline __m256 loadEight(const float* from, int64_t count) {
-  return count >= 8 ? _mm256_loadu_ps(from) : _mm512_castps512_ps256(_mm512_maskz_loadu_ps(firstLanes(count), from));
-}
-
-/// to[p][i] = from[i][p] for up to eight rows of `length` terms; up to eight with zeros.
-TK_AVX512 void packEightRows(const float* from, int64_t stride, int64_t width, int64_t length, float* to) {
-  for (int64_t p = 0; p < length; p += 8) {
-    std::array<__m512, 4> r, t;  // rows i and i + 4 beside each other
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      const auto row = [&](int64_t j) __attribute__((target("avx512f"))) {
-        return _mm256_castps_pd(j < width ? loadEight(from + j * stride + p, length - p) : _mm256_setzero_ps());
-      };
-      r[i] = _mm512_castpd_ps(_mm512_insertf64x4(_mm512_castpd256_pd512(row(i)), row(i + 4), 1));
-    }
-    for (int i = 0; i < 4; i += 2) {
-      t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-      t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-    }
-    r = {_mm512_shuffle_ps(t[0], t[2], 0x44), _mm512_shuffle_ps(t[0], t[2], 0xee), _mm512_shuffle_ps(t[1], t[3], 0x44),
-         _mm512_shuffle_ps(t[1], t[3], 0xee)};
-    // Of term j of the first four and of the second: eight rows of it, and of the next one.
-    t = {_mm512_shuffle_f32x4(r[0], r[1], 0x88), _mm512_shuffle_f32x4(r[2], r[3], 0x88),
-         _mm512_shuffle_f32x4(r[0], r[1], 0xdd), _mm512_shuffle_f32x4(r[2], r[3], 0xdd)};
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j)
-      if (p + 2 * j < length) _mm512_mask_storeu_ps(to + (p + 2 * j) * 8, firstLanes((length - p) * 8 - j * 16), t[j]);
-  }
-}
-
-/// to[p][i] = from[i][p] for `width` rows of `length` terms; up to `panel` with zeros.
-TK_AVX512 void packRows(const float* from, int64_t stride, int64_t width, int64_t length, float* to, int64_t panel) {
-  if (panel == 8) return packEightRows(from, stride, width, length, to);
-  for (int64_t i = 0; i < panel; i += kLanes)
-    for (int64_t p = 0; p < length; p += kLanes) {
-      const __mmask16 mask = firstLanes(length - p);
-      std::array<__m512, 16> r;
-#pragma GCC unroll 16
-      for (int64_t j = 0; j < kLanes; ++j)
-        r[j] = i + j < width ? _mm512_maskz_loadu_ps(mask, from + (i + j) * stride + p) : _mm512_setzero_ps();
-      transpose(r);
-#pragma GCC unroll 16
-      for (int64_t j = 0; j < kLanes; ++j)
-        if (p + j < length) _mm512_store_ps(to + (p + j) * panel + i, r[j]);
-    }
-}
-
-/// to[p][i] = from[p][i] for `width` columns of `length` terms; up to `panel` with zeros.
-TK_AVX512 void packColumns(const float* from, int64_t stride, int64_t width, int64_t length, float* to, int64_t panel) {
-  for (int64_t p = 0; p < length; ++p)
-    for (int64_t i = 0; i < panel; i += kLanes)
-      _mm512_mask_storeu_ps(to + p * panel + i, firstLanes(panel - i),
-                            _mm512_maskz_loadu_ps(firstLanes(width - i), from + p * stride + i));
-}
+constexpr int64_t kFewColumns = 256;       // of b, for which rows of a are read where they lie
+constexpr int64_t kLeastWork = 1 << 18;    // multiplications for which a thread more is worth while
+constexpr int64_t kLeastPacked = 1 << 15;  // elements of b for which it is to pack them
 
 /// 0.5 x (1 + erf(x / sqrt 2)), the error function by a polynomial for each sixteenth of its arguments.
 TK_AVX512 inline __m512 gelu(__m512 x) {
@@ -133,41 +51,58 @@ TK_AVX512 inline __m512 gelu(__m512 x) {
   return _mm512_mul_ps(_mm512_mul_ps(x, all(0.5)), _mm512_add_ps(all(1), erf));
 }
 
-/// What becomes of the sums of a tile: max(least, old + sum + added), written to c. Rows of `old` are `oldStride`
+/// What becomes of the sums of a tile. They are added to those so far, `between`, or the first of them to `old`; the
+/// last of them are then scaled, shifted, added to and cut off below `least`, and go to c. Rows of `old` are `oldStride`
 /// apart, those of `added` and c `stride`; null pointers are not there. Of the last vector only the lanes of `last`.
 struct TileEnd {
-  const float* old;
-  const float* added;
-  float* c;
-  int64_t oldStride, stride;
-  float least;
-  __mmask16 last;
+  float* between = nullptr;  // by vectors
+  bool begins = true, ends = false;
+  const float* old = nullptr;
+  const float* scale = nullptr;
+  const float* shift = nullptr;
+  const float* added = nullptr;
+  float* c = nullptr;
+  int64_t oldStride = 0, stride = 0;
+  float least = -INFINITY;
+  __mmask16 last = 0xffff;
 };
 
-/// a[Rows, length] by b[length, 16 * Vectors].
-template <int Rows, int Vectors>
-TK_AVX512 void tile(const float* a, const float* b, int64_t length, const TileEnd& end) {
+/// a[Rows, length] by b[length, 16 * Vectors]. a: where each of its rows begins or, if it is packed, where all do.
+template <bool Packed, int Rows, int Vectors>
+TK_AVX512 void tile(const float* const* a, const float* b, int64_t length, const TileEnd& end) {
   __m512 sums[Rows][Vectors];
+  const float* from[Rows];
+#pragma GCC unroll 8
+  for (int r = 0; r < Rows; ++r) from[r] = a[Packed ? 0 : r];
 #pragma GCC unroll 8
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
-    for (int v = 0; v < Vectors; ++v) {
-      sums[r][v] = _mm512_setzero_ps();
-      _mm_prefetch(reinterpret_cast<const char*>(end.c + r * end.stride + int64_t{v} * kLanes), _MM_HINT_T0);
-    }
+    for (int v = 0; v < Vectors; ++v) sums[r][v] = _mm512_setzero_ps();
+  if (end.ends)
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 3
+      for (int v = 0; v < Vectors; ++v)
+        _mm_prefetch(reinterpret_cast<const char*>(end.c + r * end.stride + int64_t{v} * kLanes), _MM_HINT_T0);
 #pragma GCC unroll 2
-  for (int64_t p = 0; p < length; ++p, a += kPanelA, b += kPanelB) {
+  for (int64_t p = 0; p < length; ++p, b += kPanelB) {
     __m512 columns[Vectors];
 #pragma GCC unroll 3
     for (int v = 0; v < Vectors; ++v) columns[v] = _mm512_load_ps(b + int64_t{v} * kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r) {
-      const __m512 x = _mm512_set1_ps(a[r]);
+      const __m512 x = _mm512_set1_ps(Packed ? from[0][p * kPanelA + r] : from[r][p]);
 #pragma GCC unroll 3
       for (int v = 0; v < Vectors; ++v) sums[r][v] = _mm512_fmadd_ps(x, columns[v], sums[r][v]);
     }
   }
-  if (end.old) {
+  if (!end.begins) {
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 3
+      for (int v = 0; v < Vectors; ++v)
+        sums[r][v] = _mm512_add_ps(_mm512_load_ps(end.between + int64_t{r * Vectors + v} * kLanes), sums[r][v]);
+  } else if (end.old) {
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
@@ -175,6 +110,26 @@ TK_AVX512 void tile(const float* a, const float* b, int64_t length, const TileEn
         sums[r][v] = _mm512_add_ps(_mm512_maskz_loadu_ps(v + 1 < Vectors ? 0xffff : end.last,
                                                          end.old + r * end.oldStride + int64_t{v} * kLanes),
                                    sums[r][v]);
+  }
+  if (!end.ends) {
+#pragma GCC unroll 8
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 3
+      for (int v = 0; v < Vectors; ++v)
+        _mm512_store_ps(end.between + int64_t{r * Vectors + v} * kLanes, sums[r][v]);
+    return;
+  }
+  if (end.scale || end.shift) {
+#pragma GCC unroll 3
+    for (int v = 0; v < Vectors; ++v) {
+      const auto column = [&](const float* from, float absent) __attribute__((target("avx512f"))) {
+        const __mmask16 mask = v + 1 < Vectors ? 0xffff : end.last;
+        return from ? _mm512_maskz_loadu_ps(mask, from + int64_t{v} * kLanes) : _mm512_set1_ps(absent);
+      };
+      const __m512 scale = column(end.scale, 1), shift = column(end.shift, -0.0F);
+#pragma GCC unroll 8
+      for (int r = 0; r < Rows; ++r) sums[r][v] = _mm512_fmadd_ps(sums[r][v], scale, shift);
+    }
   }
   if (end.added) {
 #pragma GCC unroll 8
@@ -203,38 +158,18 @@ TK_AVX512 void applyGelu(int64_t rows, int64_t vectors, const TileEnd& end) {
     }
 }
 
-using Tile = void (*)(const float*, const float*, int64_t, const TileEnd&);
+using Tile = void (*)(const float* const*, const float*, int64_t, const TileEnd&);
 
-template <int... Index>
+template <bool Packed, int... Index>
 constexpr auto makeTiles(std::integer_sequence<int, Index...>) {
-  return std::array<Tile, sizeof...(Index)>{&tile<Index / kTileVectors + 1, Index % kTileVectors + 1>...};
+  return std::array<Tile, sizeof...(Index)>{&tile<Packed, Index / kTileVectors + 1, Index % kTileVectors + 1>...};
 }
-constexpr auto kTiles = makeTiles(std::make_integer_sequence<int, kTileRows * kTileVectors>{});
+using Tiles = std::make_integer_sequence<int, kTileRows * kTileVectors>;
+constexpr std::array kTiles = {makeTiles<false>(Tiles{}), makeTiles<true>(Tiles{})};
 
-/// `width` rows of a or columns of b, and `length` of their terms, which lie in a row or each in one of its own.
-struct Panel {
-  const float* from;
-  int64_t stride, width, length;
-  bool termsInRows;
-
-  void pack(float* to, int64_t panel) const {
-    (termsInRows ? packRows : packColumns)(from, stride, width, length, to, panel);
-  }
-  /// The `part`-th of `parts` shares of it.
-  void fetch(int64_t part, int64_t parts) const {
-    const int64_t rows = termsInRows ? width : length, lines = ((termsInRows ? length : width) + kLanes - 1) / kLanes;
-    const int64_t begin = part * rows * lines / parts, end = (part + 1) * rows * lines / parts;
-    const float* row = from + begin / lines * stride;
-    for (int64_t i = begin, line = begin % lines; i < end; ++i) {
-      _mm_prefetch(reinterpret_cast<const char*>(row + line * kLanes), _MM_HINT_T1);
-      if (++line == lines) line = 0, row += stride;
-    }
-  }
-};
-
-/// How the result is shared out: each thread takes `rows` by `columns` of it.
+/// How the result is shared out: each thread takes `rows` by the columns of `panels`.
 struct Grid {
-  int64_t down = 1, across = 1, rows = 0, columns = 0;
+  int64_t down = 1, across = 1, rows = 0, panels = 0;
 };
 
 int64_t roundUp(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
@@ -245,6 +180,16 @@ int64_t secondCache() {
   return std::clamp<int64_t>(bytes >> 20, 1, 4);
 }
 
+int64_t panelCount(int64_t n) { return (n + kPanelB - 1) / kPanelB; }
+
+/// The columns of a panel begin here; those of one that would have few at the end share theirs with the one before.
+int64_t panelStart(int64_t n, int64_t panel) {
+  const int64_t last = panelCount(n) - 1, two = n - (last - 1) * kPanelB;
+  if (panel > last) return n;
+  return panel == last && last > 0 && two <= 4 * kLanes ? n - two + 2 * kLanes : panel * kPanelB;
+}
+int64_t panelWidth(int64_t n, int64_t panel) { return panelStart(n, panel + 1) - panelStart(n, panel); }
+
 /// As even as can be, with the least copying.
 Grid planGrid(const PanelProduct& x, int64_t threads) {
   Grid best;
@@ -252,98 +197,153 @@ Grid planGrid(const PanelProduct& x, int64_t threads) {
   for (int64_t down = 1; down <= threads; ++down) {
     Grid grid{.down = down, .across = threads / down};
     grid.rows = roundUp((x.m + grid.down - 1) / grid.down, kPanelA);
-    grid.columns = roundUp((x.n + grid.across - 1) / grid.across, kPanelB);
-    const double cost =
-        double(grid.rows) * double(grid.columns) + 8.0 * double(grid.rows + (x.packedB ? 0 : grid.columns));
+    grid.panels = (panelCount(x.n) + grid.across - 1) / grid.across;
+    const auto columns = static_cast<double>(std::min(x.n, grid.panels * kPanelB));
+    const double cost = double(grid.rows) * columns + 8.0 * (double(grid.rows) + (x.packedB ? 0 : columns));
     if (cost < least) best = grid, least = cost;
   }
   return best;
 }
 
-/// Columns from `column` on, as many as a panel has, and their terms [begin, end).
-Panel panelOf(const PanelProduct& x, int64_t column, int64_t begin, int64_t end) {
+/// Terms [begin, end) of a panel of b.
+Panel panelOf(const PanelProduct& x, int64_t panel, int64_t begin, int64_t end) {
+  const int64_t column = panelStart(x.n, panel);
   const int64_t at = x.transposeB ? column * x.strideB + begin : begin * x.strideB + column;
-  return {x.b + at, x.strideB, std::min<int64_t>(kPanelB, x.n - column), end - begin, x.transposeB};
+  return {x.b + at, x.strideB, panelWidth(x.n, panel), end - begin, x.transposeB};
 }
 
-/// Where packB puts the panel of a column: term after term.
-int64_t packedAt(const PanelProduct& x, int64_t column) { return column * x.k; }
+/// Where packB puts it: term after term.
+int64_t packedAt(const PanelProduct& x, int64_t panel) { return panel * kPanelB * x.k; }
+
+/// Whether rows of a are read where they lie: packed, they are read faster, which few columns do not make up for.
+bool readsRows(const PanelProduct& x) {
+  if (x.transposeA || x.n > kFewColumns) return false;
+  return !x.image || (!takesRuns(*x.image) && x.image->channels >= kLanes);
+}
 
 struct Job {
   PanelProduct product;
   Grid grid;
+  bool rowsInPlace = readsRows(product);
 
   int64_t blockRows() const {
     return std::min(secondCache() * (product.packedB ? kBlockRows / 2 : kBlockRows), grid.rows);
   }
+  /// Blocks end where sums do, whatever their size.
+  int64_t unit() const { return rowsInPlace && product.image ? product.image->channels : product.length; }
   int64_t blockTerms() const {
     const int64_t terms = product.packedB ? kBlockTerms : kBlockTerms / 3;
     const int64_t elements = secondCache() * (product.packedB ? kBlockElements : kBlockElements / 2);
     const int64_t most = std::min(terms, elements / blockRows());
-    return std::min(product.k, std::max<int64_t>(1, most / product.length) * product.length);
+    return std::min(product.k, std::max<int64_t>(1, most / unit()) * unit());
   }
+  int64_t blockTiles() const { return (blockRows() + kTileRows - 1) / kTileRows; }
+  /// Elements between the rows of an image that are there and those that are not, and pointers to rows.
+  int64_t zeros() const { return roundUp(product.length, kLanes); }
   int64_t scratchBytes() const {
-    return static_cast<int64_t>(sizeof(float)) * blockTerms() * (kPanelB + roundUp(blockRows(), kPanelA));
+    int64_t bytes = static_cast<int64_t>(sizeof(float)) * blockTerms() * kPanelB;
+    if (!rowsInPlace)
+      bytes += static_cast<int64_t>(sizeof(float)) * blockTerms() * blockTiles() * kPanelA;
+    else if (product.image)
+      bytes += static_cast<int64_t>(sizeof(float)) * zeros() +
+               static_cast<int64_t>(sizeof(RowPointers)) * blockTerms() / unit() * blockTiles();
+    return bytes;
   }
-  int64_t lengthAt(int64_t begin) const { return std::min(product.length, product.k - begin); }
+  /// Where the sum ends that begins with this term.
+  int64_t sumEnd(int64_t begin) const {
+    const int64_t end = std::min(begin + product.length, product.k);
+    return unit() == product.length ? end : std::min(end, (begin / unit() + 1) * unit());
+  }
 
-  /// Rows [row, rowEnd) by columns [column, columnEnd) over terms [begin, end).
-  void runBlock(int64_t row, int64_t rowEnd, int64_t column, int64_t columnEnd, int64_t begin, int64_t end,
+  /// Rows [row, rowEnd) by panels [panel, panelEnd) over terms [begin, end).
+  void runBlock(int64_t row, int64_t rowEnd, int64_t panel, int64_t panelEnd, int64_t begin, int64_t end,
                 float* scratch) const {
-    float *const panelB = scratch, *const panelsA = scratch + kPanelB * blockTerms();
-    packA(row, rowEnd, begin, end, panelsA);
-    for (int64_t c = column; c < columnEnd; c += kPanelB) {
+    float *const panelB = scratch, *const a = scratch + kPanelB * blockTerms();
+    prepareA(row, rowEnd, begin, end, a);
+    for (int64_t c = panel; c < panelEnd; ++c) {
       const float* b = panelB;
       if (product.packedB)
         b = product.packedB + packedAt(product, c) + begin * kPanelB;
       else
         panelOf(product, c, begin, end).pack(panelB, kPanelB);
-      const bool fetches = c + kPanelB < columnEnd;
+      const bool fetches = c + 1 < panelEnd;
       const Panel following = !fetches          ? Panel{}
                               : product.packedB ? Panel{b + kPanelB * product.k, kPanelB, kPanelB, end - begin, false}
-                                                : panelOf(product, c + kPanelB, begin, end);
+                                                : panelOf(product, c + 1, begin, end);
       const int64_t tiles = (rowEnd - row + kTileRows - 1) / kTileRows;
       for (int64_t t = 0; t < tiles; ++t) {
         if (fetches) following.fetch(t, tiles);
-        runTile(row + t * kTileRows, rowEnd, c, begin, end, panelsA + t * kPanelA * (end - begin), b);
+        runTile(row, t, rowEnd, c, begin, end, a, b);
       }
     }
   }
 
-  void packA(int64_t row, int64_t rowEnd, int64_t begin, int64_t end, float* to) const {
+  /// What tiles read of a, into `to`.
+  void prepareA(int64_t row, int64_t rowEnd, int64_t begin, int64_t end, float* to) const {
     const PanelProduct& x = product;
+    if (rowsInPlace && !x.image) return;
+    if (rowsInPlace) std::fill_n(to, zeros(), 0.0F);
     for (int64_t i = row; i < rowEnd; i += kPanelA) {
-      const float* from = x.transposeA ? x.a + begin * x.strideA + i : x.a + i * x.strideA + begin;
-      const Panel panel{from, x.strideA, std::min<int64_t>(kPanelA, rowEnd - i), end - begin, !x.transposeA};
-      panel.pack(to + (i - row) * panel.length, kPanelA);
+      const int64_t width = std::min<int64_t>(kPanelA, rowEnd - i);
+      float* const panelTo = to + (i - row) * (end - begin);
+      if (rowsInPlace) {
+        RowPointers* at = rowPointers(to) + (i - row) / kPanelA * ((end - begin) / unit());
+        ImageRows rows(*x.image, x.a, i, width);
+        for (int64_t p = begin; p < end; p += unit()) *at++ = rows.at(p / unit(), 0);
+      } else if (x.image) {
+        ImageRows(*x.image, x.a, i, width).pack(begin, end, panelTo);
+      } else {
+        const float* from = x.transposeA ? x.a + begin * x.strideA + i : x.a + i * x.strideA + begin;
+        Panel{from, x.strideA, width, end - begin, !x.transposeA}.pack(panelTo, kPanelA);
+      }
     }
+  }
+  RowPointers* rowPointers(float* prepared) const { return reinterpret_cast<RowPointers*>(prepared + zeros()); }
+
+  /// Rows of tile `t`, from term p of [begin, end) on.
+  RowPointers rowsAt(int64_t row, int64_t t, int64_t rowEnd, int64_t begin, int64_t end, int64_t p, float* a) const {
+    const PanelProduct& x = product;
+    if (!rowsInPlace) return {a + t * kPanelA * (end - begin) + (p - begin) * kPanelA};
+    RowPointers out{};
+    if (x.image) {
+      out = rowPointers(a)[t * ((end - begin) / unit()) + (p - begin) / unit()];
+      for (const float*& from : out) from = from ? from + p % unit() : a;
+    } else {
+      const int64_t first = row + t * kTileRows;
+      for (int64_t i = 0; i < std::min<int64_t>(kTileRows, rowEnd - first); ++i)
+        out[i] = x.a + (first + i) * x.strideA + p;
+    }
+    return out;
   }
 
   /// One tile over all of the terms: what one part of them gives waits in the cache for the next.
-  void runTile(int64_t row, int64_t rowEnd, int64_t column, int64_t begin, int64_t end, const float* a,
+  void runTile(int64_t blockRow, int64_t t, int64_t rowEnd, int64_t panel, int64_t begin, int64_t end, float* a,
                const float* b) const {
     const PanelProduct& x = product;
-    const int64_t rows = std::min<int64_t>(kTileRows, rowEnd - row), width = std::min<int64_t>(kPanelB, x.n - column);
+    const int64_t row = blockRow + t * kTileRows, column = panelStart(x.n, panel);
+    const int64_t rows = std::min<int64_t>(kTileRows, rowEnd - row), width = panelWidth(x.n, panel);
     const int64_t vectors = (width + kLanes - 1) / kLanes, to = row * x.n + column;
     alignas(64) float between[kTileRows * kPanelB];
-    TileEnd out{.old = begin > 0 ? x.c + to
+    TileEnd out{.between = between,
+                .old = begin > 0 ? x.c + to
                        : x.bias  ? x.bias + column
                                  : nullptr,
-                .added = nullptr,
-                .c = between,
+                .c = x.c + to,
                 .oldStride = begin > 0 ? x.n : 0,
-                .stride = kPanelB,
-                .least = -INFINITY,
+                .stride = x.n,
                 .last = firstLanes(width - (vectors - 1) * kLanes)};
-    for (int64_t p = begin; p < end; p += x.length) {
-      if (p + x.length >= end) out.c = x.c + to, out.stride = x.n;
-      if (p + x.length >= x.k) {
+    const Tile run = kTiles[!rowsInPlace][(rows - 1) * kTileVectors + vectors - 1];
+    for (int64_t p = begin; p < end;) {
+      const int64_t next = sumEnd(p);
+      out.begins = p == begin, out.ends = next >= end;
+      if (next >= x.k) {
+        if (x.scale) out.scale = x.scale + column;
+        if (x.shift) out.shift = x.shift + column;
         if (x.added) out.added = x.added + to;
         if (x.activation == PanelActivation::relu) out.least = 0;
       }
-      kTiles[(rows - 1) * kTileVectors + vectors - 1](a + (p - begin) * kPanelA, b + (p - begin) * kPanelB, lengthAt(p),
-                                                      out);
-      out.old = between, out.oldStride = kPanelB;
+      run(rowsAt(blockRow, t, rowEnd, begin, end, p, a).data(), b + (p - begin) * kPanelB, next - p, out);
+      p = next;
     }
     if (end == x.k && x.activation == PanelActivation::gelu) applyGelu(rows, vectors, out);
   }
@@ -361,11 +361,11 @@ struct Job {
 
   void run(int64_t cell, float* scratch) const {
     const PanelProduct& x = product;
-    const int64_t row = cell / grid.across * grid.rows, column = cell % grid.across * grid.columns;
-    const int64_t rowEnd = std::min(x.m, row + grid.rows), columnEnd = std::min(x.n, column + grid.columns);
+    const int64_t row = cell / grid.across * grid.rows, panel = cell % grid.across * grid.panels;
+    const int64_t rowEnd = std::min(x.m, row + grid.rows), panelEnd = std::min(panelCount(x.n), panel + grid.panels);
     for (int64_t i = row; i < rowEnd; i += blockRows())
       for (int64_t begin = 0; begin < x.k; begin += blockTerms())
-        runBlock(i, std::min(rowEnd, i + blockRows()), column, columnEnd, begin, std::min(x.k, begin + blockTerms()),
+        runBlock(i, std::min(rowEnd, i + blockRows()), panel, panelEnd, begin, std::min(x.k, begin + blockTerms()),
                  scratch);
   }
 };
@@ -392,9 +392,27 @@ void runPanelProduct(const PanelProduct& product, const KernelHost& host) {
 
 int64_t packedBytes(int64_t n, int64_t k) { return roundUp(n, kPanelB) * k * static_cast<int64_t>(sizeof(float)); }
 
-void packB(const PanelProduct& product, float* to) {
-  for (int64_t column = 0; column < product.n; column += kPanelB)
-    panelOf(product, column, 0, product.k).pack(to + packedAt(product, column), kPanelB);
+bool packB(const PanelProduct& product, float* to, const KernelHost& host) {
+  struct Work {
+    const PanelProduct& product;
+    float* to;
+    std::atomic<bool> finite = true;
+  };
+  const auto body = [](void* environment, int64_t begin, int64_t end, std::byte*) {
+    Work& work = *static_cast<Work*>(environment);
+    const PanelProduct& x = work.product;
+    for (int64_t panel = begin; panel < end; ++panel) {
+      float* const to = work.to + packedAt(x, panel);
+      if (!x.image)
+        panelOf(x, panel, 0, x.k).pack(to, kPanelB);
+      else if (!packKernels(x.b + panelStart(x.n, panel) * x.k, panelWidth(x.n, panel), x.image->channels,
+                            x.image->taps(), to))
+        work.finite = false;
+    }
+  };
+  Work work{product, to};
+  host.parallelFor(&host, panelCount(product.n), std::max<int64_t>(1, kLeastPacked / (kPanelB * product.k)), 0, body, &work);
+  return work.finite;
 }
 
 }  // namespace tokamak::library
@@ -406,7 +424,7 @@ namespace tokamak::library {
 bool hasPanelProduct() { return false; }
 void runPanelProduct(const PanelProduct&, const KernelHost&) {}
 int64_t packedBytes(int64_t, int64_t) { return 0; }
-void packB(const PanelProduct&, float*) {}
+bool packB(const PanelProduct&, float*, const KernelHost&) { return true; }
 
 }  // namespace tokamak::library
 #endif

@@ -45,6 +45,7 @@ std::vector<float> inOrder(const PanelProduct& x) {
                           x.transposeB ? x.b[j * x.strideB + p] : x.b[p * x.strideB + j], sum);
         result = begin > 0 || x.bias ? result + sum : sum;
       }
+      if (x.scale) result = std::fmaf(result, x.scale[j], x.shift[j]);
       if (x.added) result += x.added[i * x.n + j];
       if (x.activation == PanelActivation::relu && result < 0) result = 0;
       out[i * x.n + j] = result;
@@ -56,7 +57,7 @@ TEST(PanelProduct, EqualsSumsInOrderBitByBit) {
   if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
   Random random;
   const int64_t shapes[][3] = {{1, 1, 1},   {7, 15, 3},    {8, 16, 16},   {9, 47, 17},
-                               {17, 48, 5}, {23, 49, 200}, {40, 100, 33}, {530, 53, 31}};
+                               {17, 48, 5}, {23, 49, 200}, {40, 112, 33}, {530, 53, 31}, {19, 301, 70}};
   for (const auto& [m, n, k] : shapes)
     for (int flags = 0; flags < 16; ++flags)
       for (const int threads : {1, 2, 5}) {
@@ -71,10 +72,12 @@ TEST(PanelProduct, EqualsSumsInOrderBitByBit) {
         const auto added = randoms(m * n, random);
         if (flags & 4) x.bias = bias.data(), x.activation = PanelActivation::relu;
         if (threads == 2) x.added = added.data();
+        const auto scale = randoms(n, random), shift = randoms(n, random);
+        if (threads == 5) x.scale = scale.data(), x.shift = shift.data();
         const auto expected = inOrder(x);
         const PackedMemory packed(packedBytes(n, k));
         if (flags & 8) {
-          packB(x, reinterpret_cast<float*>(packed.data()));
+          packB(x, reinterpret_cast<float*>(packed.data()), PretendedThreads(threads));
           x.packedB = reinterpret_cast<const float*>(packed.data()), x.b = nullptr;
         }
         runPanelProduct(x, PretendedThreads(threads));
@@ -82,6 +85,29 @@ TEST(PanelProduct, EqualsSumsInOrderBitByBit) {
         c.pop_back();
         ASSERT_EQ(c, expected) << m << "x" << n << "x" << k << " flags " << flags << " threads " << threads;
       }
+}
+
+TEST(PanelProduct, OfAnImageIsTheSameOnAnyNumberOfThreads) {
+  if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
+  Random random;
+  for (const auto& [channels, n] : {std::pair<int64_t, int64_t>{3, 70}, {90, 70}, {90, 300}}) {
+    const PanelImage image{.channels = channels, .input = {1, 40, 41}, .output = {1, 40, 41}, .kernel = {1, 3, 5},
+                           .low = {0, 1, 2}};
+    const int64_t m = 40 * 41, k = channels * 15;
+    const auto a = randoms(m * channels, random), b = randoms(n * k, random);
+    std::vector<float> first(m * n);
+    PanelProduct x{.m = m, .n = n, .k = k, .a = a.data(), .b = b.data(), .image = &image, .c = first.data(), .length = 32};
+    const PackedMemory packed(packedBytes(n, k));
+    EXPECT_TRUE(packB(x, reinterpret_cast<float*>(packed.data()), PretendedThreads(3)));
+    x.packedB = reinterpret_cast<const float*>(packed.data());
+    runPanelProduct(x, PretendedThreads(1));
+    for (const int threads : {2, 3, 8}) {
+      std::vector<float> other(m * n);
+      x.c = other.data();
+      runPanelProduct(x, PretendedThreads(threads));
+      ASSERT_EQ(other, first) << channels << " channels to " << n << ", " << threads << " threads";
+    }
+  }
 }
 
 /// So many that several threads share it, down and across.

@@ -13,6 +13,12 @@ int64_t sumLength(int64_t k) {
   return k <= longest ? k : std::min(longest, k / 2);
 }
 
+int64_t panelLength(int64_t k) {
+  constexpr int64_t longest = 64;
+  const int64_t parts = (k + longest - 1) / longest;
+  return parts == 0 ? 0 : (k + parts - 1) / parts;
+}
+
 int64_t partLength(const MatMulDesc& desc, const MatMulDims& dims) {
   const auto isSum = [](const PostOp& op) { return op.kind == PostOpKind::sum; };
   const bool floats = desc.a == DType::f32 && desc.b == DType::f32 && desc.c == DType::f32;

@@ -2,7 +2,9 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <utility>
 
 namespace tokamak::library {
@@ -13,25 +15,35 @@ constexpr int64_t kHugePage = 2 << 20;
 
 int64_t roundUp(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+/// What is taken while something else is has memory of its own.
 class ThreadScratch final : public ScratchSource {
  public:
   std::byte* take(int64_t bytes, void*& ticket) override {
-    struct Kept {
-      std::byte* data = nullptr;
-      int64_t size = 0;
-      ~Kept() { std::free(data); }
-    };
-    thread_local Kept kept;
-    ticket = nullptr;
-    if (bytes > kept.size) {
-      std::free(kept.data);
-      kept.size = roundUp(bytes, 4096);
-      kept.data = static_cast<std::byte*>(std::aligned_alloc(4096, kept.size));
-      if (!kept.data) kept.size = 0;
+    thread_local std::deque<Kept> all;
+    auto kept = std::ranges::find(all, false, &Kept::taken);
+    if (kept == all.end()) all.emplace_back(), kept = std::prev(all.end());
+    if (bytes > kept->size) {
+      std::free(kept->data);
+      kept->size = roundUp(bytes, 4096);
+      kept->data = static_cast<std::byte*>(std::aligned_alloc(4096, kept->size));
+      if (!kept->data) kept->size = 0;
     }
-    return kept.data;
+    kept->taken = kept->data != nullptr;
+    ticket = &*kept;
+    return kept->data;
   }
-  void give(void*) override {}
+  void give(void* ticket) override { static_cast<Kept*>(ticket)->taken = false; }
+
+ private:
+  struct Kept {
+    std::byte* data = nullptr;
+    int64_t size = 0;
+    bool taken = false;
+    Kept() = default;
+    Kept(const Kept&) = delete;
+    Kept& operator=(const Kept&) = delete;
+    ~Kept() { std::free(data); }
+  };
 };
 
 }  // namespace
