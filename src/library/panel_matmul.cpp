@@ -17,7 +17,7 @@ constexpr float kOne = 1;
 std::vector<int64_t> operandShape(const MatMulDims& d, Broadcast broadcast) {
   const bool rows = broadcast == Broadcast::none || broadcast == Broadcast::column;
   const bool columns = broadcast == Broadcast::none || broadcast == Broadcast::row;
-  return {rows ? d.m : 1, columns ? d.n : 1};
+  return {rows ? d.batch * d.m : 1, columns ? d.n : 1};
 }
 
 }  // namespace
@@ -46,10 +46,10 @@ bool PanelMatMul::appliesAll(const MatMulDesc& desc) {
 Result<std::shared_ptr<const PanelMatMul::Prepared>> PanelMatMul::make(const MatMulDims& d) const {
   auto prepared = std::make_shared<Prepared>();
   // oneDNN's code for batches is as fast, but where sums are cut its own are longer than eager's.
-  const bool cutsBatch = sumLength(d.k) < d.k && postOps_.empty() && !desc().constantB;
+  const bool cutsBatch = sumLength(d.k) < d.k && !desc().constantB;
   prepared->byPanels = d.m > 0 && d.n > 0 && d.k > 0 && (d.batch == 1 || cutsBatch);
   if (!prepared->byPanels || postOps_.empty()) return std::shared_ptr<const Prepared>(std::move(prepared));
-  const int64_t shape[] = {d.m, d.n};
+  const int64_t shape[] = {d.batch * d.m, d.n};
   TK_TRY(const MemoryDesc result, makeMemoryDesc(*lib_, shape, DType::f32, denseStrides(shape)));
   std::vector<MemoryDesc> operands;
   for (const PostOp& op : postOps_) {
