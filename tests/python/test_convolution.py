@@ -48,6 +48,13 @@ def test_transposed_is_atens() -> None:
             allow=["aten.convolution"], tolerance=1e-4)  # fmt: skip
 
 
+def test_windows_wholly_in_the_padding_are_atens() -> None:
+    """Zeros of the padding times weights that are not finite are NaN there."""
+    weights = numbers(6, 4, 1, 1)
+    weights[1, 2] = float("inf")
+    compare(lambda x, w: F.conv2d(x * 2, w, padding=1).relu(), [numbers(2, 4, 5, 7), weights], allow=["aten.convolution"])
+
+
 def test_symbolic_sizes() -> None:
     compare(lambda x, w: F.conv2d(x, w, padding=1).relu(), [numbers(3, 4, 9, 7), numbers(6, 4, 3, 3)], dynamic=True,
             tolerance=1e-4)  # fmt: skip

@@ -7,6 +7,7 @@ import torch
 from tokamak.importer.segment import listed
 
 from .registry import Context, Unsupported, Value, lowers
+from .shapes import extent
 from .windows import per_axis
 
 aten = torch.ops.aten
@@ -33,6 +34,9 @@ def convolution(
     if not 1 <= count <= 3:
         raise Unsupported(f"a convolution over {count} axes")
     stride, padding, dilation = (per_axis(v, count) for v in (stride, padding, dilation))
+    taps = [extent(n) for n in weight.shape[2:]]
+    if any(isinstance(n, int) and p > d * (n - 1) for n, p, d in zip(taps, padding, dilation, strict=True)):
+        raise Unsupported("a convolution with windows wholly in the padding")
     lists = {"stride": stride, "low": padding, "high": padding, "dilation": dilation}
     text = ", ".join(f"{k} = {listed(v)}" for k, v in lists.items())
     operands = [x, weight] if bias is None else [x, weight, bias]
