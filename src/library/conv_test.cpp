@@ -218,6 +218,7 @@ TEST_F(ConvTest, ByPanels) {
       };
       expect({2, 24, 70, {5, 9, 1}, {1, 1, 1}});      // the image itself
       expect({1, 20, 300, {6, 7, 1}, {1, 1, 1}});     // packed
+      expect({2, 20, 70, {14, 19, 1}, {1, 1, 1}});    // so many places that weights are packed first
       expect({3, 80, 50, {9, 8, 1}, {3, 3, 1}});      // by elements of the kernel, in place
       expect({1, 80, 290, {5, 8, 1}, {3, 3, 1}});     // packed
       desc.low = {3, 2, 0}, desc.high = {2, 3, 0}, desc.stride = {2, 2, 1};

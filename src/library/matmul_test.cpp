@@ -119,6 +119,7 @@ TEST_F(MatMulTest, TransposesDtypesConstantsAndOddSizes) {
                                   {1, 64, 48, 1},
                                   {3, 7, 9, 11},
                                   {1, 66, 40, 130},
+                                  {1, 530, 70, 9},
                                   {2, 1, 3, 64}})
         expectRight(*call, d);
       if (HasFatalFailure()) FAIL() << nameOf(dtype) << " flags " << flags;

@@ -75,7 +75,7 @@ Result<> PanelConv::run(const ConvDims& dims, std::span<void* const> buffers) co
                        .length = panelLength(k)};
   tileOps_.addTo(product, buffers.subspan(desc().bias ? 3 : 2));
   const KernelHost& host = panelHost(*lib_);
-  const bool packs = !desc().constantWeights && image.taps() > 1;
+  const bool packs = !desc().constantWeights && packsFirst(product);
   const ScratchLease scratch(lib_->scratch(), packs ? packedBytes(product.n, k) : 0);
   bool finite = true;
   if (desc().constantWeights) {

@@ -13,7 +13,7 @@ namespace tokamak::library {
 namespace {
 
 /// r[i][j] becomes r[j][i].
-TK_AVX512 inline void transpose(std::array<__m512, 16>& r) {
+TK_AVX512 [[gnu::always_inline]] inline void transpose(std::array<__m512, 16>& r) {
   std::array<__m512, 16> t;
   for (int i = 0; i < 16; i += 2) {
     t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
@@ -36,6 +36,20 @@ TK_AVX512 inline void transpose(std::array<__m512, 16>& r) {
     t[12 + j] = _mm512_shuffle_f32x4(odd0, odd1, 0xdd);
   }
   r = t;
+}
+
+/// r[j] = terms p.. of row j of `rows` rows, zeros beyond them and beyond `length`.
+TK_AVX512 [[gnu::always_inline]] inline void loadBlock(const float* from, int64_t stride, int64_t rows, int64_t p,
+                                                       int64_t length, std::array<__m512, 16>& r) {
+  if (rows >= kLanes && p + kLanes <= length) {
+#pragma GCC unroll 16
+    for (int64_t j = 0; j < kLanes; ++j) r[j] = _mm512_loadu_ps(from + j * stride + p);
+    return;
+  }
+  const __mmask16 mask = firstLanes(length - p);
+#pragma GCC unroll 16
+  for (int64_t j = 0; j < kLanes; ++j)
+    r[j] = j < rows ? _mm512_maskz_loadu_ps(mask, from + j * stride + p) : _mm512_setzero_ps();
 }
 
 /// The first `count` of eight.
@@ -70,19 +84,20 @@ TK_AVX512 void packEightRows(const RowPointers& rows, int64_t length, float* to)
 }
 
 /// to[p][i] = from[i][p] for `width` rows of `length` terms; up to `panel` with zeros.
-TK_AVX512 void packRows(const float* from, int64_t stride, int64_t width, int64_t length, float* to, int64_t panel) {
+TK_AVX512 void packRows(const float* from, int64_t stride, int64_t width, int64_t length, float* to, int64_t panel,
+                        const Panel& following) {
   if (panel == kPanelA) {
     RowPointers rows{};
     for (int64_t i = 0; i < width; ++i) rows[i] = from + i * stride;
     return packEightRows(rows, length, to);
   }
+  const int64_t blocks = panel / kLanes * ((length + kLanes - 1) / kLanes);
+  int64_t block = 0;
   for (int64_t i = 0; i < panel; i += kLanes)
     for (int64_t p = 0; p < length; p += kLanes) {
-      const __mmask16 mask = firstLanes(length - p);
+      following.fetch(block++, blocks);
       std::array<__m512, 16> r;
-#pragma GCC unroll 16
-      for (int64_t j = 0; j < kLanes; ++j)
-        r[j] = i + j < width ? _mm512_maskz_loadu_ps(mask, from + (i + j) * stride + p) : _mm512_setzero_ps();
+      loadBlock(from + i * stride, stride, width - i, p, length, r);
       transpose(r);
 #pragma GCC unroll 16
       for (int64_t j = 0; j < kLanes; ++j)
@@ -93,20 +108,26 @@ TK_AVX512 void packRows(const float* from, int64_t stride, int64_t width, int64_
 /// to[p][i] = from[p][i] for `width` columns of `length` terms; up to `panel` with zeros.
 TK_AVX512 void packColumns(const float* from, int64_t stride, int64_t width, int64_t length, float* to, int64_t panel) {
   for (int64_t p = 0; p < length; ++p)
-    for (int64_t i = 0; i < panel; i += kLanes)
-      _mm512_mask_storeu_ps(to + p * panel + i, firstLanes(panel - i),
-                            _mm512_maskz_loadu_ps(firstLanes(width - i), from + p * stride + i));
+    for (int64_t i = 0; i < panel; i += kLanes) {
+      const float* const at = from + p * stride + i;
+      const __m512 some = i + kLanes <= width ? _mm512_loadu_ps(at) : _mm512_maskz_loadu_ps(firstLanes(width - i), at);
+      _mm512_mask_storeu_ps(to + p * panel + i, firstLanes(panel - i), some);
+    }
 }
 
 }  // namespace
 
-void Panel::pack(float* to, int64_t panel) const {
-  (termsInRows ? packRows : packColumns)(from, stride, width, length, to, panel);
+void Panel::pack(float* to, int64_t panel, const Panel& following) const {
+  if (termsInRows)
+    packRows(from, stride, width, length, to, panel, following);
+  else
+    packColumns(from, stride, width, length, to, panel);
 }
 
 void Panel::fetch(int64_t part, int64_t parts) const {
   const int64_t rows = termsInRows ? width : length, lines = ((termsInRows ? length : width) + kLanes - 1) / kLanes;
   const int64_t begin = part * rows * lines / parts, end = (part + 1) * rows * lines / parts;
+  if (begin == end) return;
   const float* row = from + begin / lines * stride;
   for (int64_t i = begin, line = begin % lines; i < end; ++i) {
     _mm_prefetch(reinterpret_cast<const char*>(row + line * kLanes), _MM_HINT_T1);
@@ -114,17 +135,18 @@ void Panel::fetch(int64_t part, int64_t parts) const {
   }
 }
 
-TK_AVX512 bool packKernels(const float* from, int64_t width, int64_t channels, int64_t taps, float* to) {
-  const int64_t length = channels * taps;
+TK_AVX512 bool packKernels(const Panel& kernels, int64_t channels, float* to, const Panel& following) {
+  const float* const from = kernels.from;
+  const int64_t width = kernels.width, length = kernels.length, taps = length / channels;
+  const int64_t blocks = kPanelB / kLanes * ((length + kLanes - 1) / kLanes);
+  int64_t block = 0;
   const __m512 largest = _mm512_set1_ps(std::numeric_limits<float>::max());
   __mmask16 finite = 0xffff;
   for (int64_t i = 0; i < kPanelB; i += kLanes)
     for (int64_t p = 0; p < length; p += kLanes) {
-      const __mmask16 mask = firstLanes(length - p);
+      following.fetch(block++, blocks);
       std::array<__m512, 16> r;
-#pragma GCC unroll 16
-      for (int64_t j = 0; j < kLanes; ++j)
-        r[j] = i + j < width ? _mm512_maskz_loadu_ps(mask, from + (i + j) * length + p) : _mm512_setzero_ps();
+      loadBlock(from + i * length, length, width - i, p, length, r);
 #pragma GCC unroll 16
       for (const __m512 x : r) finite &= _mm512_cmp_ps_mask(_mm512_abs_ps(x), largest, _CMP_LE_OQ);
       transpose(r);

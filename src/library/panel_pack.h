@@ -18,14 +18,15 @@ struct Panel {
   int64_t stride, width, length;
   bool termsInRows;
 
-  /// to[term][i] for a panel of kPanelA or kPanelB; zeros where it has fewer rows or columns.
-  void pack(float* to, int64_t panel) const;
+  /// to[term][i] for a panel of kPanelA or kPanelB; zeros where it has fewer rows or columns. Where that takes a while it
+  /// asks for what `following` reads.
+  void pack(float* to, int64_t panel, const Panel& following) const;
   /// Asks for the `part`-th of `parts` shares of it.
   void fetch(int64_t part, int64_t parts) const;
 };
 
-/// to[tap * channels + channel][i] for `width` kernels, [channels, taps] each. Tells whether they are finite.
-bool packKernels(const float* from, int64_t width, int64_t channels, int64_t taps, float* to);
+/// to[tap * channels + channel][i] for kernels, [channels, taps] each. Tells whether they are finite.
+bool packKernels(const Panel& kernels, int64_t channels, float* to, const Panel& following);
 
 using RowPointers = std::array<const float*, kTileRows>;
 

@@ -29,6 +29,7 @@ constexpr int64_t kBlockTerms = 1152;    // of a panel of b, which is to lie the
 constexpr int64_t kFewColumns = 256;       // of b, for which rows of a are read where they lie
 constexpr int64_t kLeastWork = 1 << 18;    // multiplications for which a thread more is worth while
 constexpr int64_t kLeastPacked = 1 << 15;  // elements of b for which it is to pack them
+constexpr int64_t kMostPacked = 1 << 20;   // and those that are packed before a product at most
 
 /// 0.5 x (1 + erf(x / sqrt 2)), the error function by a polynomial for each sixteenth of its arguments.
 TK_AVX512 inline __m512 gelu(__m512 x) {
@@ -265,7 +266,7 @@ struct Job {
       if (product.packedB)
         b = product.packedB + packedAt(product, c) + begin * kPanelB;
       else
-        panelOf(product, c, begin, end).pack(panelB, kPanelB);
+        panelOf(product, c, begin, end).pack(panelB, kPanelB, {});
       const bool fetches = c + 1 < panelEnd;
       const Panel following = !fetches          ? Panel{}
                               : product.packedB ? Panel{b + kPanelB * product.k, kPanelB, kPanelB, end - begin, false}
@@ -294,7 +295,7 @@ struct Job {
         ImageRows(*x.image, x.a, i, width).pack(begin, end, panelTo);
       } else {
         const float* from = x.transposeA ? x.a + begin * x.strideA + i : x.a + i * x.strideA + begin;
-        Panel{from, x.strideA, width, end - begin, !x.transposeA}.pack(panelTo, kPanelA);
+        Panel{from, x.strideA, width, end - begin, !x.transposeA}.pack(panelTo, kPanelA, {});
       }
     }
   }
@@ -392,6 +393,11 @@ void runPanelProduct(const PanelProduct& product, const KernelHost& host) {
 
 int64_t packedBytes(int64_t n, int64_t k) { return roundUp(n, kPanelB) * k * static_cast<int64_t>(sizeof(float)); }
 
+bool packsFirst(const PanelProduct& product) {
+  if (product.image && product.image->taps() > 1) return true;
+  return product.m > kBlockRows && product.batch == 1 && product.n * product.k <= kMostPacked;
+}
+
 bool packB(const PanelProduct& product, float* to, const KernelHost& host) {
   struct Work {
     const PanelProduct& product;
@@ -401,12 +407,16 @@ bool packB(const PanelProduct& product, float* to, const KernelHost& host) {
   const auto body = [](void* environment, int64_t begin, int64_t end, std::byte*) {
     Work& work = *static_cast<Work*>(environment);
     const PanelProduct& x = work.product;
+    const auto whole = [&](int64_t panel) {
+      if (!x.image) return panelOf(x, panel, 0, x.k);
+      return Panel{x.b + panelStart(x.n, panel) * x.k, x.k, panelWidth(x.n, panel), x.k, true};
+    };
     for (int64_t panel = begin; panel < end; ++panel) {
       float* const to = work.to + packedAt(x, panel);
+      const Panel from = whole(panel), following = panel + 1 < end ? whole(panel + 1) : Panel{};
       if (!x.image)
-        panelOf(x, panel, 0, x.k).pack(to, kPanelB);
-      else if (!packKernels(x.b + panelStart(x.n, panel) * x.k, panelWidth(x.n, panel), x.image->channels,
-                            x.image->taps(), to))
+        from.pack(to, kPanelB, following);
+      else if (!packKernels(from, x.image->channels, to, following))
         work.finite = false;
     }
   };
@@ -424,6 +434,7 @@ namespace tokamak::library {
 bool hasPanelProduct() { return false; }
 void runPanelProduct(const PanelProduct&, const KernelHost&) {}
 int64_t packedBytes(int64_t, int64_t) { return 0; }
+bool packsFirst(const PanelProduct&) { return false; }
 bool packB(const PanelProduct&, float*, const KernelHost&) { return true; }
 
 }  // namespace tokamak::library

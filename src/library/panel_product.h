@@ -53,6 +53,9 @@ void runPanelProduct(const PanelProduct& product, const KernelHost& host);
 /// All panels of b, once and for all, for products with the same b, n, k and kernel. Tells whether the weights of
 /// kernels are all finite: what is not makes NaN of the zeros around an image, of which nothing should be seen.
 int64_t packedBytes(int64_t n, int64_t k);
+/// Whether a b that is not kept packed is to be packed before the product rather than on the way: kernels are, and what
+/// many rows share.
+bool packsFirst(const PanelProduct& product);
 bool packB(const PanelProduct& product, float* to, const KernelHost& host);
 
 }  // namespace tokamak::library
