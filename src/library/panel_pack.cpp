@@ -171,13 +171,19 @@ ImageRows::ImageRows(const PanelImage& image, const float* from, int64_t row, in
       count_(count),
       beside_(takesRuns(image) ? image.kernel[2] : 1),
       run_(beside_ * image.channels) {
+  std::array<int64_t, 3> place;
+  int64_t item = row;
+  for (int axis = 2; axis >= 0; --axis) place[axis] = item % image.output[axis], item /= image.output[axis];
   for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = row + i;
-    for (int axis = 2; axis >= 0; --axis) {
-      first_[i][axis] = rest % image.output[axis] * image.stride[axis] - image.low[axis];
-      rest /= image.output[axis];
+    for (int axis = 0; axis < 3; ++axis) {
+      first_[i][axis] = place[axis] * image.stride[axis] - image.low[axis];
+      inside_ &= first_[i][axis] >= 0 &&
+                 first_[i][axis] + (image.kernel[axis] - 1) * image.dilation[axis] < image.input[axis];
     }
-    origin_[i] = (rest * image.input[0] * image.input[1] * image.input[2] + flat(first_[i])) * image.channels;
+    origin_[i] = (item * image.input[0] * image.input[1] * image.input[2] + flat(first_[i])) * image.channels;
+    int axis = 2;
+    while (axis >= 0 && ++place[axis] == image.output[axis]) place[axis--] = 0;
+    item += axis < 0;
   }
 }
 
@@ -198,6 +204,10 @@ RowPointers ImageRows::at(int64_t run, int64_t offset) {
   }
   const int64_t distance = flat(ahead) * image_.channels;
   RowPointers out{};
+  if (inside_) {
+    for (int64_t i = 0; i < count_; ++i) out[i] = from_ + origin_[i] + distance + offset;
+    return out;
+  }
   for (int64_t i = 0; i < count_; ++i) {
     const auto [z, y, x] = std::array{first_[i][0] + ahead[0], first_[i][1] + ahead[1], first_[i][2] + ahead[2]};
     const bool inside = z >= 0 && z < image_.input[0] && y >= 0 && y < image_.input[1] && x < image_.input[2];

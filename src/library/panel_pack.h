@@ -54,6 +54,7 @@ class ImageRows {
   const PanelImage& image_;
   const float* from_;
   int64_t count_, beside_, run_;
+  bool inside_ = true;  // all elements of the kernel of all rows
   std::array<std::array<int64_t, 3>, kTileRows> first_;          // where the kernel of each row begins
   std::array<int64_t, kTileRows> origin_;                        // the same, in elements from `from`
   std::array<std::array<float, kLongestRun>, kTileRows> edges_;  // runs that reach beyond the image

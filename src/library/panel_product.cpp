@@ -79,12 +79,13 @@ TK_AVX512 void tile(const float* const* a, const float* b, int64_t length, const
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
     for (int v = 0; v < Vectors; ++v) sums[r][v] = _mm512_setzero_ps();
-  if (end.ends)
+  for (const float* wanted : std::array<const float*, 2>{end.ends ? end.c : nullptr, end.ends ? end.added : nullptr})
+    if (wanted)
 #pragma GCC unroll 8
-    for (int r = 0; r < Rows; ++r)
+      for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
-      for (int v = 0; v < Vectors; ++v)
-        _mm_prefetch(reinterpret_cast<const char*>(end.c + r * end.stride + int64_t{v} * kLanes), _MM_HINT_T0);
+        for (int v = 0; v < Vectors; ++v)
+          _mm_prefetch(reinterpret_cast<const char*>(wanted + r * end.stride + int64_t{v} * kLanes), _MM_HINT_T0);
 #pragma GCC unroll 2
   for (int64_t p = 0; p < length; ++p, b += kPanelB) {
     __m512 columns[Vectors];
