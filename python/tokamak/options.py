@@ -22,7 +22,7 @@ class Options:
     precision  "fp32": fused half-precision regions keep f32 between their ops; "eager": round after every op. By
                default "eager" where gradients are taken on the CPU, since optimisers of halves magnify differences.
     freeze     take parameters and buffers as constants: weights are packed and norms folded once. A later change of a
-               weight is noticed and compiled anew.
+               weight is noticed and compiled anew, but for a few elements of a large one through `.data` or numpy.
     tune       try a few neighbouring plans by measurement, about two seconds a region, and remember the fastest.
     explain    write the ledger as an HTML page to this path.
     cache      keep compiled kernels on disk.

@@ -39,7 +39,22 @@ def beside_a_changed_input(x):
     return z[1:], z, x[0]
 
 
-PROGRAMS = [whole_and_parts, halves, gaps_and_repeats, after_a_call, beside_a_changed_input]
+def views_that_calls_read(x):
+    z = x.sin()
+    rows, turned, window = z[1:, ::2], z.t()[1:].unsqueeze(0), (x + 1).unfold(1, 3, 1)
+    return z, rows, rows.sort(0)[0], turned, turned.topk(2)[0], window.sort(-1)[0], window
+
+
+def views_by_calls(x):
+    z = x.sin()
+    pairs = torch.view_as_complex(z.view(4, 3, 2))
+    return z, torch.view_as_real(pairs), pairs.imag
+
+
+PROGRAMS = [
+    whole_and_parts, halves, gaps_and_repeats, after_a_call, beside_a_changed_input, views_that_calls_read,
+    views_by_calls,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("grad", [False, True])

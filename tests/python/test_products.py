@@ -7,6 +7,7 @@ import copy
 import pytest
 import torch
 import torch.nn.functional as F
+from checks import compare
 
 LAYOUTS = {
     "linear": lambda x, w: F.linear(x, w),
@@ -58,3 +59,9 @@ def test_batched_products_are_as_exact_as_eagers() -> None:
         ours = torch.compile(torch.matmul, backend="tokamak", dynamic=False)(x, y)
         exact = x.double() @ y.double()
         assert (ours - exact).norm() <= 1.1 * (x @ y - exact).norm()
+
+
+def test_operands_that_count_for_nothing_are_not_looked_at() -> None:
+    bias, a, b = torch.ones(3, 2), torch.full((3, 4), float("nan")), torch.ones(4, 2)
+    compare(lambda bias, a, b: torch.addmm(bias, a, b, alpha=0, beta=3), [bias, a, b])
+    compare(lambda bias, a, b: torch.addmm(bias, a, b, beta=0), [a[:, :2], bias, b[:2]])

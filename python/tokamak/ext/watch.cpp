@@ -5,7 +5,8 @@
 ///
 /// A tensor has changed if its version or its address has. The watch keeps the memory of every tensor, so nothing else
 /// can come to lie at its address. Changes that torch does not count (through `.data`, numpy, another process) are
-/// looked for in a few elements spread over the tensor: what touches all of it is noticed, a few elements may not be.
+/// looked for in all of a small tensor, and in a few elements spread over a large one: what touches all of that is
+/// noticed, a few elements may not be.
 
 #include "watch.h"
 
@@ -20,7 +21,8 @@ namespace tokamak::python {
 
 namespace {
 
-constexpr int kSamples = 4;  // each is a miss of the caches, at every call
+constexpr int kSamples = 4;         // each is a miss of the caches, at every call
+constexpr size_t kSmall = 4 << 10;  // bytes that are compared whole
 
 struct Watched {
   int argument = 0;
@@ -31,16 +33,26 @@ struct Watched {
   std::array<int64_t, kSamples> offsets{};
   int samples = 0;
   uint64_t sum = 0;
+  std::vector<std::byte> copy;  // of a small tensor, instead of samples
 };
 using WatchBox = Boxed<std::vector<Watched>>;
 
 const std::byte* addressOf(const dlpack::Tensor& t) { return static_cast<const std::byte*>(t.data) + t.byteOffset; }
 
-/// Offsets in bytes of elements from the first to the last, evenly spread.
+/// A copy of all of it, or offsets in bytes of elements from the first to the last, evenly spread.
 void chooseSamples(const dlpack::Tensor& t, Watched& out) {
   int64_t count = 1;
-  for (int i = 0; i < t.rank; ++i) count *= t.shape[i];
-  out.width = std::min<size_t>(sizeof(uint64_t), (t.dtype.bits * t.dtype.lanes + 7u) / 8u);
+  bool dense = true;
+  for (int i = t.rank - 1; i >= 0; --i) {
+    dense &= !t.strides || t.shape[i] == 1 || t.strides[i] == count;
+    count *= t.shape[i];
+  }
+  const size_t width = (t.dtype.bits * t.dtype.lanes + 7u) / 8u, bytes = static_cast<size_t>(count) * width;
+  if (dense && bytes <= kSmall) {
+    out.copy.assign(out.address, out.address + bytes);
+    return;
+  }
+  out.width = std::min<size_t>(sizeof(uint64_t), width);
   out.samples = static_cast<int>(std::min<int64_t>(count, kSamples));
   for (int k = 0; k < out.samples; ++k) {
     int64_t rest = out.samples == 1 ? 0 : (count - 1) * k / (out.samples - 1), offset = 0, stride = 1;
@@ -76,7 +88,9 @@ std::optional<int64_t> versionOf(PyObject* tensor) {
 bool same(const Watched& watched, PyObject* tensor) {
   if (versionOf(tensor) != watched.version) return false;
   const Borrowed now = borrow(tensor);
-  return addressOf(now.tensor) == watched.address && sumOf(watched) == watched.sum;
+  if (addressOf(now.tensor) != watched.address) return false;
+  if (!watched.copy.empty()) return std::memcmp(watched.copy.data(), watched.address, watched.copy.size()) == 0;
+  return sumOf(watched) == watched.sum;
 }
 
 PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {

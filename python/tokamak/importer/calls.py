@@ -38,6 +38,13 @@ def mutates(target: Any) -> bool:
     return not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable
 
 
+def gives_view(target: Any) -> bool:
+    """Whether an op's result shares the memory of an operand."""
+    if mutates(target):
+        return False
+    return any(result.alias_info is not None for result in target._schema.returns)
+
+
 def op_name(target: Any) -> str:
     return target.__name__ if isinstance(target, types.FunctionType) else str(target)
 

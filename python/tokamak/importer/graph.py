@@ -28,7 +28,7 @@ from tokamak.rewriting import ROUNDED
 from tokamak.unheld import why_unheld
 from tokamak.unread import keeps_checks
 
-from .calls import FAST, WRITES, has_effect, mutates, op_name
+from .calls import FAST, WRITES, gives_view, has_effect, mutates, op_name
 from .constants import read_when_run
 from .dims import Unsupported, dim_of, memory_order, shape_of
 from .entries import Entry, Refusal
@@ -370,10 +370,13 @@ class Importer:
         if node.target in WRITES:  # after whatever reads what the input held
             level = max(e.level for e in self.entries.values())
         argument = self.argument if mutates(node.target) else self.read_argument
-        if "attention" in str(node.target):  # looks at strides: a mask may be part of a padded one
-            argument = functools.partial(self.strided_argument, level=level)
+        if gives_view(node.target):
+            argument = functools.partial(self.strided_argument, level=level, shares=True)
         elif node.target is aten.convolution.default:
             argument = functools.partial(self.convolved, convolution=node)
+        elif "attention" in str(node.target) or (not mutates(node.target) and any(map(is_turned, leaves(fake)))):
+            # Looks at strides: a mask may be part of a padded one, and results lie as what they are made of.
+            argument = functools.partial(self.strided_argument, level=level)
         args = torch.fx.map_arg(tuple(node.args), argument)
         kwargs = torch.fx.map_arg(dict(node.kwargs), argument) if node.kwargs else None
         entry = Entry(fake, level + 1, slot=self.new_slot(), node=node)
@@ -395,13 +398,16 @@ class Importer:
         self.learn_symbols(part)
         return part
 
-    def strided_argument(self, node: Node, level: int) -> Any:
-        """As `argument`, with eager's strides: a view of what is stored dense is made by a call just before."""
+    def strided_argument(self, node: Node, level: int, shares: bool = False) -> Any:
+        """As `read_argument`, with eager's strides: a view of what is stored dense is made by a call just before. One
+        that `shares` is a view of the same memory in any case."""
         entry = self.entries[node]
-        view = entry.slot is None and node.target in VIEWS and isinstance(entry.fake, torch.Tensor)
-        if not view or entry.base is not None or memory_order(entry.fake) is not None:
-            return self.argument(node)
-        args = (self.strided_argument(node.all_input_nodes[0], level), *torch.fx.map_arg(node.args[1:], self.argument))
+        view = (shares or entry.slot is None) and node.target in VIEWS and isinstance(entry.fake, torch.Tensor)
+        dense = not shares and view and memory_order(entry.fake) is not None
+        if not view or entry.base is not None or entry.home is None or dense:
+            return self.argument(node) if shares else self.read_argument(node)
+        first = self.strided_argument(node.all_input_nodes[0], level, shares)
+        args = (first, *torch.fx.map_arg(node.args[1:], self.argument))
         kwargs = torch.fx.map_arg(dict(node.kwargs), self.argument) or None
         slot = self.new_slot()
         self.after.setdefault(level, []).append(("call", VIEWS[node.target], plain(args), plain(kwargs), slot))
@@ -510,6 +516,11 @@ class Importer:
         lay_out_results(self, seen[written_back() :])
         make_result_views(self, seen)
         return list(plain(torch.fx.map_arg(tuple(tree), self.argument)))
+
+
+def is_turned(fake: Any) -> bool:
+    """Whether a tensor lies in another than plain order."""
+    return isinstance(fake, torch.Tensor) and memory_order(fake) != list(range(fake.dim()))
 
 
 def inverse(order: list[int]) -> list[int]:

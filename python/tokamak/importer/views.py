@@ -86,28 +86,31 @@ def make_result_views(importer: Importer, results: list[Any]) -> None:
     """Gives the results that have to be views their places, by calls after the segment that stores their root."""
     nodes = {n for n in results if isinstance(n, Node) and isinstance(importer.entries[n].fake, torch.Tensor)}
     readers = collections.Counter(map(root_of, nodes))
+    made: set[Node] = set()
     for node in results:
-        if node not in nodes or node.target not in VIEWS:
+        if node not in nodes or node.target not in VIEWS or node in made:
             continue
         entry, root = importer.entries[node], importer.entries[root_of(node)]
-        computed = root.home is not None and entry.home is not None and entry.base is None and entry.slot is None
+        computed = root.home is not None and entry.home is not None and entry.base is None
         shared = readers[root_of(node)] > 1 or memory_order(entry.fake) is None
         if computed and shared and entry.fake.dtype == root.fake.dtype:
-            add_view(importer, node, entry, root)
+            add_view(importer, node, entry, root, made)
 
 
-def add_view(importer: Importer, node: Node, entry: Entry, root: Entry) -> None:
+def add_view(importer: Importer, node: Node, entry: Entry, root: Entry, made: set[Node]) -> None:
+    """Also where calls read a copy of it, which has a slot by now. `made`: the nodes whose slots are views already."""
     place = [*entry.fake.shape, *entry.fake.stride(), entry.fake.storage_offset(), root.fake.storage_offset()]
     if all(isinstance(n, int) for n in place) and memory_order(root.fake) is not None:
         offset = entry.fake.storage_offset() - root.fake.storage_offset()
         args = (_ext.Slot(importer.slot_of(root)), list(entry.fake.shape), list(entry.fake.stride()), offset)
         add_call(importer, entry, torch.as_strided, args, None)
+        made.add(node)
         return
     for step in reversed(chain_to(node)):
-        made = importer.entries[step]
-        if made.slot is None:
+        if step not in made:
             args, kwargs = torch.fx.map_arg((tuple(step.args), dict(step.kwargs)), importer.argument)
-            add_call(importer, made, VIEWS[step.target], plain(args), plain(kwargs) or None)
+            add_call(importer, importer.entries[step], VIEWS[step.target], plain(args), plain(kwargs) or None)
+            made.add(step)
 
 
 def chain_to(node: Node) -> list[Node]:
