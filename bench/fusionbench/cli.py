@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     for path in filter(None, (options.json, options.html)):
         if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
             return complain(f"the folder of {path} does not exist")
-    threads = options.threads or os.cpu_count() or 1
+    threads = options.threads or len(os.sched_getaffinity(0))
     settings = Settings(options.size, options.train, options.freeze, threads, options.seconds)
     document = header(settings, names)
     display = Display(len(models))
@@ -144,7 +144,7 @@ def header(settings: Any, names: list[str]) -> dict[str, Any]:
         "schema": 1,
         "version": VERSION,
         "interrupted": False,
-        "machine": {"cpu": cpu_name(), "cores": os.cpu_count(), "python": platform.python_version(),
+        "machine": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "python": platform.python_version(),
                     "torch": torch.__version__},
         "settings": dataclasses.asdict(settings) | {"backends": names},
         "rows": [],

@@ -33,7 +33,7 @@ class Calls:
         self.running: set[subprocess.Popen] = set()
         self.ended = threading.Event()
         self.asked = False  # whether this run has called anything
-        self.pool = ThreadPoolExecutor(os.cpu_count() or 1)
+        self.pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
 
     def __enter__(self) -> "Calls":
         self.since = time.monotonic()

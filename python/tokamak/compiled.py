@@ -171,7 +171,7 @@ def assemble(importer: Importer, count: int, options: Options, kind: str) -> Com
 
 def compile_segments(importer: Importer, levels: list[int], options: Options) -> dict[int, _ext.Executable]:
     """At the same time, but for plans that are timed: those want the machine for themselves."""
-    workers = 1 if options.tune else min(len(levels), os.cpu_count() or 1)
+    workers = 1 if options.tune else min(len(levels), len(os.sched_getaffinity(0)))
     if workers <= 1:
         return {level: compile_segment(importer, level, options) for level in levels}
     with ThreadPoolExecutor(workers, "tokamak-compile") as pool:

@@ -25,6 +25,7 @@ def reached(x: torch.Tensor) -> torch.Tensor:
     return torch.ones((), dtype=torch.bool, device=x.device)
 
 
+REACHED = torch.ops.tokamak.reached.default
 DIVISIONS = {"floordiv", "mod", "ifloordiv", "imod", "floor_divide", "remainder", "fmod", "div", "divide"}
 PICKS = {
     "getitem", "setitem", "index", "gather", "index_select", "take", "take_along_dim", "embedding", "scatter",
@@ -128,10 +129,10 @@ def mark_reached(graph: torch.fx.Graph, node: Node) -> None:
         if isinstance(value_of(result), tuple):
             result = graph.call_function(operator.getitem, (result, 0))
         result = graph.call_method("detach", (result,))
-        flag = graph.call_function(torch.ops.tokamak.reached.default, (result,))
+        flag = graph.call_function(REACHED, (result,))
         graph.call_function(torch._assert_async, (flag, "never"))
 
 
 def keeps_checks(node: Node) -> bool:
     """Whether this node of an ATen graph says nothing but that what it names is reached."""
-    return node.target is aten._assert_async.msg and node.args[0].target is torch.ops.tokamak.reached.default
+    return node.target is aten._assert_async.msg and node.args[0].target is REACHED

@@ -11,4 +11,10 @@ void failCheck(std::string_view condition, std::string_view file, int line, std:
   std::abort();
 }
 
+void failUnhandled(std::string_view diagnostic) {
+  std::fprintf(stderr, "tokamak: an error was not handled (test a Result before its value is taken):\n%.*s\n",
+               int(diagnostic.size()), diagnostic.data());
+  std::abort();
+}
+
 }  // namespace tokamak

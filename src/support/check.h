@@ -8,6 +8,9 @@ namespace tokamak {
 /// can cause is a `Diagnostic`.
 [[noreturn]] void failCheck(std::string_view condition, std::string_view file, int line, std::string_view message);
 
+/// Prints a Diagnostic that nobody asked about before they took the value it stands for, and stops the process.
+[[noreturn]] void failUnhandled(std::string_view diagnostic);
+
 }  // namespace tokamak
 
 #define TK_CHECK(condition, message)                                                   \

@@ -44,15 +44,15 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
 
   T& value() & {
-    TK_CHECK(ok(), ok() ? "" : error().str());
+    if (!ok()) failUnhandled(error().str());
     return std::get<0>(state_);
   }
   const T& value() const& {
-    TK_CHECK(ok(), ok() ? "" : error().str());
+    if (!ok()) failUnhandled(error().str());
     return std::get<0>(state_);
   }
   T&& value() && {
-    TK_CHECK(ok(), ok() ? "" : error().str());
+    if (!ok()) failUnhandled(error().str());
     return std::get<0>(std::move(state_));
   }
   T& operator*() & { return value(); }

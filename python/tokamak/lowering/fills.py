@@ -8,6 +8,7 @@ import torch
 
 from tokamak.importer.dims import memory_order
 from tokamak.importer.segment import INTEGERS
+from tokamak.unread import REACHED
 
 from .algebra import converted
 from .registry import Context, Extent, Unsupported, Value, lowers
@@ -78,7 +79,7 @@ def arange(c: Context, start: Any, end: Any, step: Any = 1, **kwargs: Any) -> Va
     return c.b.cast(out, c.dtype)
 
 
-@lowers(torch.ops.tokamak.reached.default)
+@lowers(REACHED)
 def reached(c: Context, x: Value) -> Value:
     """What `x` needs to hold is noted by now; its elements are not wanted."""
     return c.b.full(True, "bool")

@@ -157,7 +157,7 @@ class ExpressionParser {
     for (const std::string_view n : EnumNames<Fold>::names) names.emplace_back(n);
     const std::string guess = didYouMean(name.text, names);
     return cursor_.fail("T0923", name, fmt::format("there is no function {}", name.text),
-                        guess.empty() ? "docs/guide/03-sparse.md lists the functions" : guess);
+                        guess.empty() ? "docs/guide/04-sparse.md lists the functions" : guess);
   }
 
   /// Whether what follows `max(` is `j:`, `j, k:` or `j in`: a fold, not the function of two operands.
