@@ -41,7 +41,9 @@ class Explanation:
         return "\n".join(e.source() for g in self.graphs for e in g.executables)
 
     def save(self, path: str | os.PathLike) -> None:
-        text = json.dumps(self.json(), indent=1) if str(path).endswith(".json") else self.html()
+        """As JSON, as the table, or as the page, which the name's ending tells."""
+        writers = {".json": lambda: json.dumps(self.json(), indent=1), ".txt": lambda: f"{self}\n"}
+        text = writers.get(os.path.splitext(path)[1], self.html)()
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
 

@@ -352,6 +352,8 @@ def test_explanations(tmp_path):
     assert "1 segment, " in str(told) and "0 calls of ATen" in str(told)
     told.save(tmp_path / "a.html")
     told.save(tmp_path / "a.json")
+    told.save(tmp_path / "a.txt")
+    assert (tmp_path / "a.txt").read_text() == f"{told}\n"
     assert "<svg" in (tmp_path / "a.html").read_text().replace("&lt;", "<")
     page = tmp_path / "b.html"
     compile(lambda x: x + 1, explain=str(page))(x)

@@ -49,7 +49,8 @@ Result<Schedule> chooseSchedule(const Source& source, const std::string& wanted)
     if (!schedules.empty()) return std::move(schedules[0]);
   }
   std::vector<std::string> names = {"auto", "unfused", "full"};
-  for (const Schedule& schedule : source.schedules) names.push_back(schedule.name);
+  for (const Schedule& schedule : source.schedules)
+    if (std::find(names.begin(), names.end(), schedule.name) == names.end()) names.push_back(schedule.name);
   return Diagnostic{"T0976",
                     {},
                     fmt::format("there is no schedule {}", wanted),
