@@ -36,8 +36,9 @@ def conditions(study: steps.Study, graphs: list[str], rows: dict) -> str:
     runs = "one run" if done.runs == 1 else f"{done.runs} runs"
     columns = [row for name, row in rows.items() if name.split()[1] in ("cora", "cora_ml")]
     seconds = sum(cell["seconds"] for row in columns for cell in row.values() if "seconds" in cell)
+    cores = len(os.sched_getaffinity(0))
     return (
-        f"Conditions: {len(os.sched_getaffinity(0))} cores ({platform.machine()}); {runs} of {done.seconds / 60:.1f} minutes in all, "
+        f"Conditions: {cores} cores ({platform.machine()}); {runs} of {done.seconds / 60:.1f} minutes in all, "
         f"as many calls at a time as cores, at most {done.memory:.1f} GB of memory together; the calls of Cora and "
         f"Cora_ML, searches included, {seconds / 60:.1f} minutes in all. "
         f"Real data: {', '.join(real) or 'none'}. Synthetic, of the published size and with degrees that fall off "

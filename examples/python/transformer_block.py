@@ -139,7 +139,7 @@ def main() -> None:
 
 
 def show(found: dict[str, dict], taken: dict[str, float], options: argparse.Namespace) -> None:
-    print(f"a block of width 768 over 2 x {options.tokens} tokens, f32, {torch.get_num_threads()} thread{"s" * (torch.get_num_threads() > 1)}\n")
+    print(f"a block of width 768 over 2 x {options.tokens} tokens, f32, threads: {torch.get_num_threads()}\n")
     print(f"{'':<10}{'time':>10}{'kernels':>10}{'calls':>8}{'MB moved':>10}{'peak MB':>10}{'error':>10}")
     for name, cell in found.items():
         if "failure" in cell:

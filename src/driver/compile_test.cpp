@@ -119,8 +119,8 @@ TEST(Compile, LargeActivationsOfProductsAreKernelsOfOurs) {
     EXPECT_TRUE(isOneStep(linear("bf16", 1024, activation))) << activation;
   }
   // What is applied to tiles in registers.
-  const bool inRegisters = engine().library->appliesInRegisters(
-      library::MatMulDesc{.postOps = {{library::PostOpKind::relu}}});
+  const bool inRegisters =
+      engine().library->appliesInRegisters(library::MatMulDesc{.postOps = {{library::PostOpKind::relu}}});
   for (const char* activation : {"relu", "gelu"})
     EXPECT_EQ(isOneStep(linear("f32", 1024, activation)), inRegisters) << activation;
   EXPECT_FALSE(isOneStep(R"(graph @f(%x: f32[16, 64, 64], %w: f32[16, 64, 128]) {

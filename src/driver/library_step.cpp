@@ -155,8 +155,7 @@ ConvRegion describeConv(const Graph& graph, ValueId product, const std::vector<E
   desc.postOps = postOpsOf(graph, epilogue, out.operands);
   desc.channelsLast = op.channelsLast;
   out.dims = {x[0], x[op.channelAxis(x.size())], w[0]};
-  for (int s = 0; s < desc.spatialRank; ++s)
-    out.dims.push_back(x[op.spatialAxis() + s]), out.dims.push_back(w[2 + s]);
+  for (int s = 0; s < desc.spatialRank; ++s) out.dims.push_back(x[op.spatialAxis() + s]), out.dims.push_back(w[2 + s]);
   return out;
 }
 

@@ -171,9 +171,11 @@ TEST_F(ConvTest, PostOps) {
 
 TEST_F(ConvTest, LongSumsAreCutIntoPartsOrBlocks) {
   // What follows is none of what our own panels apply.
-  const std::vector<std::vector<PostOp>> lists = {
-      {{PostOpKind::abs}},
-      {{.kind = PostOpKind::mul, .broadcast = Broadcast::row}, {PostOpKind::add}, {PostOpKind::relu}, {PostOpKind::abs}}};
+  const std::vector<std::vector<PostOp>> lists = {{{PostOpKind::abs}},
+                                                  {{.kind = PostOpKind::mul, .broadcast = Broadcast::row},
+                                                   {PostOpKind::add},
+                                                   {PostOpKind::relu},
+                                                   {PostOpKind::abs}}};
   for (const auto& list : lists)
     for (const bool constant : {false, true}) {
       ConvDesc desc;
@@ -216,19 +218,19 @@ TEST_F(ConvTest, ByPanels) {
                                  dims.kernel[1], dims.kernel[2]));
         expectRight(*call, dims);
       };
-      expect({2, 24, 70, {5, 9, 1}, {1, 1, 1}});      // the image itself
-      expect({1, 20, 300, {6, 7, 1}, {1, 1, 1}});     // packed
-      expect({2, 20, 70, {14, 19, 1}, {1, 1, 1}});    // so many places that weights are packed first
-      expect({3, 80, 50, {9, 8, 1}, {3, 3, 1}});      // by elements of the kernel, in place
-      expect({1, 80, 290, {5, 8, 1}, {3, 3, 1}});     // packed
+      expect({2, 24, 70, {5, 9, 1}, {1, 1, 1}});    // the image itself
+      expect({1, 20, 300, {6, 7, 1}, {1, 1, 1}});   // packed
+      expect({2, 20, 70, {14, 19, 1}, {1, 1, 1}});  // so many places that weights are packed first
+      expect({3, 80, 50, {9, 8, 1}, {3, 3, 1}});    // by elements of the kernel, in place
+      expect({1, 80, 290, {5, 8, 1}, {3, 3, 1}});   // packed
       desc.low = {3, 2, 0}, desc.high = {2, 3, 0}, desc.stride = {2, 2, 1};
-      expect({2, 3, 64, {11, 10, 1}, {7, 7, 1}});     // by runs of few channels, beyond all edges
+      expect({2, 3, 64, {11, 10, 1}, {7, 7, 1}});  // by runs of few channels, beyond all edges
       expect({1, 70, 17, {6, 5, 1}, {3, 3, 1}});
       desc.dilation = {2, 3, 1}, desc.stride = {1, 3, 1};
       expect({2, 17, 49, {8, 9, 1}, {2, 3, 1}});
       desc.spatialRank = 1, desc.low = {4, 0, 0}, desc.high = {0, 0, 0}, desc.dilation = {1, 1, 1};
       expect({2, 1, 33, {40, 1, 1}, {10, 1, 1}});
-      expect({1, 5, 130, {9, 1, 1}, {13, 1, 1}});     // longer than the image
+      expect({1, 5, 130, {9, 1, 1}, {13, 1, 1}});  // longer than the image
       desc.spatialRank = 3, desc.stride = {1, 2, 1}, desc.low = {0, 1, 1}, desc.high = {1, 0, 1};
       expect({2, 9, 20, {4, 5, 6}, {2, 3, 2}});
       expect({1, 33, 20, {3, 4, 4}, {2, 2, 3}});

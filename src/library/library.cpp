@@ -63,8 +63,8 @@ class OneDnnLibrary final : public Library {
         std::make_shared<PanelMatMul>(lib_, mended<MatMulCall, MatMulDims>(desc, whole)));
   }
   Result<std::shared_ptr<const ConvCall>> conv(const ConvDesc& desc) const override {
-    const auto whole = mended<ConvCall, ConvDims>(
-        desc, [&](const ConvDesc& d) { return std::make_shared<OneDnnConv>(lib_, d); });
+    const auto whole =
+        mended<ConvCall, ConvDims>(desc, [&](const ConvDesc& d) { return std::make_shared<OneDnnConv>(lib_, d); });
     if (!PanelConv::accepts(desc)) return whole;
     return std::shared_ptr<const ConvCall>(std::make_shared<PanelConv>(lib_, whole));
   }

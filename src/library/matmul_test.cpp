@@ -276,10 +276,9 @@ TEST_F(MatMulTest, LongSumsAreCut) {
     desc.transposeA = flags & 1, desc.transposeB = flags & 2, desc.constantB = flags & 4;
     if (flags & 8) desc.bias = true, desc.postOps = {{PostOpKind::add}, {PostOpKind::gelu_erf}};
     if (flags & 16)
-      desc.bias = true,
-      desc.postOps = {{.kind = PostOpKind::mul, .broadcast = Broadcast::row},
-                      {.kind = PostOpKind::add, .broadcast = Broadcast::column},
-                      {PostOpKind::tanh}};
+      desc.bias = true, desc.postOps = {{.kind = PostOpKind::mul, .broadcast = Broadcast::row},
+                                        {.kind = PostOpKind::add, .broadcast = Broadcast::column},
+                                        {PostOpKind::tanh}};
     auto call = *library()->matmul(desc);
     for (const MatMulDims& d : {MatMulDims{1, 20, 33, 1000}, {1, 3, 17, 401}, {2, 5, 7, 500}}) expectRight(*call, d);
     if (HasFatalFailure()) FAIL() << "flags " << flags;

@@ -6,8 +6,8 @@ namespace tokamak::library {
 
 /// Convolutions in f32 with channels last by our own code: a product of what the image shows and the weights, whose
 /// sums are as short as those of our matrix products, with all that comes after it applied to tiles as they are made.
-/// Weights of more than one tap are packed first, at every call where they are not constant. Images of very few channels
-/// and empty ones go to oneDNN, and so do weights that are not finite.
+/// Weights of more than one tap are packed first, at every call where they are not constant. Images of very few
+/// channels and empty ones go to oneDNN, and so do weights that are not finite.
 class PanelConv final : public ConvCall {
  public:
   /// `whole` is the same convolution by oneDNN.

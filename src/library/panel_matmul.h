@@ -6,9 +6,9 @@
 namespace tokamak::library {
 
 /// Products in f32 by our own code (library/panel_product.h), which begins new sums more often than eager does and is
-/// as fast as oneDNN's, faster for small ones. The first post-ops are applied to tiles of the result as they are made (see
-/// TileOps); what else comes after it is one pass of oneDNN's. Empty products, post-ops for which oneDNN has only slow
-/// code, and batches whose sums are short go to its matmul.
+/// as fast as oneDNN's, faster for small ones. The first post-ops are applied to tiles of the result as they are made
+/// (see TileOps); what else comes after it is one pass of oneDNN's. Empty products, post-ops for which oneDNN has only
+/// slow code, and batches whose sums are short go to its matmul.
 class PanelMatMul final : public MatMulCall {
  public:
   /// `whole` is the same product by oneDNN.

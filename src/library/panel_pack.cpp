@@ -78,7 +78,7 @@ TK_AVX512 void packEightRows(const RowPointers& rows, int64_t length, float* to)
     t = {_mm512_shuffle_f32x4(r[0], r[1], 0x88), _mm512_shuffle_f32x4(r[2], r[3], 0x88),
          _mm512_shuffle_f32x4(r[0], r[1], 0xdd), _mm512_shuffle_f32x4(r[2], r[3], 0xdd)};
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j)
+    for (int64_t j = 0; j < 4; ++j)
       if (p + 2 * j < length) _mm512_mask_storeu_ps(to + (p + 2 * j) * 8, firstLanes((length - p) * 8 - j * 16), t[j]);
   }
 }
@@ -177,8 +177,8 @@ ImageRows::ImageRows(const PanelImage& image, const float* from, int64_t row, in
   for (int64_t i = 0; i < count; ++i) {
     for (int axis = 0; axis < 3; ++axis) {
       first_[i][axis] = place[axis] * image.stride[axis] - image.low[axis];
-      inside_ &= first_[i][axis] >= 0 &&
-                 first_[i][axis] + (image.kernel[axis] - 1) * image.dilation[axis] < image.input[axis];
+      inside_ &=
+          first_[i][axis] >= 0 && first_[i][axis] + (image.kernel[axis] - 1) * image.dilation[axis] < image.input[axis];
     }
     origin_[i] = (item * image.input[0] * image.input[1] * image.input[2] + flat(first_[i])) * image.channels;
     int axis = 2;

@@ -18,8 +18,8 @@ struct Panel {
   int64_t stride, width, length;
   bool termsInRows;
 
-  /// to[term][i] for a panel of kPanelA or kPanelB; zeros where it has fewer rows or columns. Where that takes a while it
-  /// asks for what `following` reads.
+  /// to[term][i] for a panel of kPanelA or kPanelB; zeros where it has fewer rows or columns. Where that takes a while
+  /// it asks for what `following` reads.
   void pack(float* to, int64_t panel, const Panel& following) const;
   /// Asks for the `part`-th of `parts` shares of it.
   void fetch(int64_t part, int64_t parts) const;
@@ -54,7 +54,7 @@ class ImageRows {
   const PanelImage& image_;
   const float* from_;
   int64_t count_, beside_, run_;
-  bool inside_ = true;  // all elements of the kernel of all rows
+  bool inside_ = true;                                           // all elements of the kernel of all rows
   std::array<std::array<int64_t, 3>, kTileRows> first_;          // where the kernel of each row begins
   std::array<int64_t, kTileRows> origin_;                        // the same, in elements from `from`
   std::array<std::array<float, kLongestRun>, kTileRows> edges_;  // runs that reach beyond the image

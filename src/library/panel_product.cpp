@@ -24,8 +24,8 @@ namespace {
 // For a second cache of 1 MiB:
 constexpr int64_t kBlockRows = 512;            // of a that are packed at once,
 constexpr int64_t kBlockElements = 192 << 10;  // and how many of their elements: most of that cache
-constexpr int64_t kBlockTerms = 1152;    // of a panel of b, which is to lie there too; where it is packed on the way
-                                         // a third of them and half the elements, for the next one is fetched there
+constexpr int64_t kBlockTerms = 1152;      // of a panel of b, which is to lie there too; where it is packed on the way
+                                           // a third of them and half the elements, for the next one is fetched there
 constexpr int64_t kFewColumns = 256;       // of b, for which rows of a are read where they lie
 constexpr int64_t kLeastWork = 1 << 18;    // multiplications for which a thread more is worth while
 constexpr int64_t kLeastPacked = 1 << 15;  // elements of b for which it is to pack them
@@ -53,8 +53,9 @@ TK_AVX512 inline __m512 gelu(__m512 x) {
 }
 
 /// What becomes of the sums of a tile. They are added to those so far, `between`, or the first of them to `old`; the
-/// last of them are then scaled, shifted, added to and cut off below `least`, and go to c. Rows of `old` are `oldStride`
-/// apart, those of `added` and c `stride`; null pointers are not there. Of the last vector only the lanes of `last`.
+/// last of them are then scaled, shifted, added to and cut off below `least`, and go to c. Rows of `old` are
+/// `oldStride` apart, those of `added` and c `stride`; null pointers are not there. Of the last vector only the lanes
+/// of `last`.
 struct TileEnd {
   float* between = nullptr;  // by vectors
   bool begins = true, ends = false;
@@ -117,8 +118,7 @@ TK_AVX512 void tile(const float* const* a, const float* b, int64_t length, const
 #pragma GCC unroll 8
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 3
-      for (int v = 0; v < Vectors; ++v)
-        _mm512_store_ps(end.between + int64_t{r * Vectors + v} * kLanes, sums[r][v]);
+      for (int v = 0; v < Vectors; ++v) _mm512_store_ps(end.between + int64_t{r * Vectors + v} * kLanes, sums[r][v]);
     return;
   }
   if (end.scale || end.shift) {
@@ -188,7 +188,7 @@ int64_t panelCount(int64_t n) { return (n + kPanelB - 1) / kPanelB; }
 int64_t panelStart(int64_t n, int64_t panel) {
   const int64_t last = panelCount(n) - 1, two = n - (last - 1) * kPanelB;
   if (panel > last) return n;
-  return panel == last && last > 0 && two <= 4 * kLanes ? n - two + 2 * kLanes : panel * kPanelB;
+  return panel == last && last > 0 && two <= int64_t{4} * kLanes ? n - two + int64_t{2} * kLanes : panel * kPanelB;
 }
 int64_t panelWidth(int64_t n, int64_t panel) { return panelStart(n, panel + 1) - panelStart(n, panel); }
 
@@ -422,7 +422,8 @@ bool packB(const PanelProduct& product, float* to, const KernelHost& host) {
     }
   };
   Work work{product, to};
-  host.parallelFor(&host, panelCount(product.n), std::max<int64_t>(1, kLeastPacked / (kPanelB * product.k)), 0, body, &work);
+  host.parallelFor(&host, panelCount(product.n), std::max<int64_t>(1, kLeastPacked / (kPanelB * product.k)), 0, body,
+                   &work);
   return work.finite;
 }
 

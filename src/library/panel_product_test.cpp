@@ -56,8 +56,8 @@ std::vector<float> inOrder(const PanelProduct& x) {
 TEST(PanelProduct, EqualsSumsInOrderBitByBit) {
   if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
   Random random;
-  const int64_t shapes[][3] = {{1, 1, 1},   {7, 15, 3},    {8, 16, 16},   {9, 47, 17},
-                               {17, 48, 5}, {23, 49, 200}, {40, 112, 33}, {530, 53, 31}, {19, 301, 70}};
+  const int64_t shapes[][3] = {{1, 1, 1},     {7, 15, 3},    {8, 16, 16},   {9, 47, 17},  {17, 48, 5},
+                               {23, 49, 200}, {40, 112, 33}, {530, 53, 31}, {19, 301, 70}};
   for (const auto& [m, n, k] : shapes)
     for (int flags = 0; flags < 16; ++flags)
       for (const int threads : {1, 2, 5}) {
@@ -91,12 +91,13 @@ TEST(PanelProduct, OfAnImageIsTheSameOnAnyNumberOfThreads) {
   if (!hasPanelProduct()) GTEST_SKIP() << "no AVX-512 here";
   Random random;
   for (const auto& [channels, n] : {std::pair<int64_t, int64_t>{3, 70}, {90, 70}, {90, 300}}) {
-    const PanelImage image{.channels = channels, .input = {1, 40, 41}, .output = {1, 40, 41}, .kernel = {1, 3, 5},
-                           .low = {0, 1, 2}};
+    const PanelImage image{
+        .channels = channels, .input = {1, 40, 41}, .output = {1, 40, 41}, .kernel = {1, 3, 5}, .low = {0, 1, 2}};
     const int64_t m = 40 * 41, k = channels * 15;
     const auto a = randoms(m * channels, random), b = randoms(n * k, random);
     std::vector<float> first(m * n);
-    PanelProduct x{.m = m, .n = n, .k = k, .a = a.data(), .b = b.data(), .image = &image, .c = first.data(), .length = 32};
+    PanelProduct x{
+        .m = m, .n = n, .k = k, .a = a.data(), .b = b.data(), .image = &image, .c = first.data(), .length = 32};
     const PackedMemory packed(packedBytes(n, k));
     EXPECT_TRUE(packB(x, reinterpret_cast<float*>(packed.data()), PretendedThreads(3)));
     x.packedB = reinterpret_cast<const float*>(packed.data());

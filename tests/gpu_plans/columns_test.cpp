@@ -169,7 +169,8 @@ TEST(GpuColumns, EvenRoundsLoadSomeOfTheNext) {
     }})",
                        kind, rows, result, columns);
   };
-  const std::string ahead = "reduce: columns, 16 threads x 32 of 8 blocks, 12 x 8 lanes, 4 of the next loaded, 1 blocks\n";
+  const std::string ahead =
+      "reduce: columns, 16 threads x 32 of 8 blocks, 12 x 8 lanes, 4 of the next loaded, 1 blocks\n";
   EXPECT_EQ(plansOf(text("sum", "bf16", 10240, 128), {{"B", 1}}, eight), ahead);
   EXPECT_EQ(plansOf(text("var", "bf16", 10240, 128), {{"B", 1}}, eight), ahead);
   EXPECT_EQ(plansOf(text("argmin", "i64", 10240 + 37, 120), {{"B", 1}}, eight), ahead);

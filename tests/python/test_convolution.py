@@ -52,7 +52,9 @@ def test_windows_wholly_in_the_padding_are_atens() -> None:
     """Zeros of the padding times weights that are not finite are NaN there."""
     weights = numbers(6, 4, 1, 1)
     weights[1, 2] = float("inf")
-    compare(lambda x, w: F.conv2d(x * 2, w, padding=1).relu(), [numbers(2, 4, 5, 7), weights], allow=["aten.convolution"])
+    compare(
+        lambda x, w: F.conv2d(x * 2, w, padding=1).relu(), [numbers(2, 4, 5, 7), weights], allow=["aten.convolution"]
+    )
 
 
 def test_symbolic_sizes() -> None:

@@ -20,17 +20,17 @@ constexpr double kStraddle = 8;  // and for the borders of rows that begin anywh
 constexpr int kUsual = 64;       // registers that kernels of this sort are given
 constexpr int kMaxVectors = 8;   // that a thread holds
 constexpr int kRowThreads = 1024;
-constexpr double kLongRow = 6144;         // vectors of a row that is worth a cluster
-constexpr double kFewRows = 8;            // that one thread takes
-constexpr int kStrip = 4;                 // threads beside each other that read 64 bytes of a row
-constexpr int kNarrowest = 8;             // threads of a strip in a large block, which read 128 bytes of a row
-constexpr int kStripThreads = 512;        // of such a block
-constexpr double kStripBlocks = 1.9;      // of a multiprocessor
-constexpr double kClusterThreads = 1024;  // of a multiprocessor, where clusters share out rows
-constexpr int kLongRounds = 4;            // times as many rows at once, where few blocks do
+constexpr double kLongRow = 6144;            // vectors of a row that is worth a cluster
+constexpr double kFewRows = 8;               // that one thread takes
+constexpr int kStrip = 4;                    // threads beside each other that read 64 bytes of a row
+constexpr int kNarrowest = 8;                // threads of a strip in a large block, which read 128 bytes of a row
+constexpr int kStripThreads = 512;           // of such a block
+constexpr double kStripBlocks = 1.9;         // of a multiprocessor
+constexpr double kClusterThreads = 1024;     // of a multiprocessor, where clusters share out rows
+constexpr int kLongRounds = 4;               // times as many rows at once, where few blocks do
 constexpr int kAhead = 4, kRoundAhead = 12;  // rows that are loaded before their round, and rows of a round
-constexpr int kWholeThreads = 576;        // of a block that takes rows side by side whole
-constexpr int kAlone = 128;               // threads of a block in which each is alone with its columns
+constexpr int kWholeThreads = 576;           // of a block that takes rows side by side whole
+constexpr int kAlone = 128;                  // threads of a block in which each is alone with its columns
 constexpr double kAcrossThreads = 256, kAcrossVectors = 1024;  // of rows that carry folds: a row's; a multiprocessor's
 constexpr double kStreamed = 1024;   // vectors of a row that is better read in rounds than held
 constexpr int kMaxBatch = 8;         // rows that a thread takes at once

@@ -83,7 +83,8 @@ class Rows {
 
 /// Inputs in halves of which an element is read where it is at, and loaded when it is.
 std::vector<ValueId> plainHalves(const Lowering& l);
-/// Those of them that only the first sweep of a row reads: registers that are free from then on may take those of the next row.
+/// Those of them that only the first sweep of a row reads: registers that are free from then on may take those of the
+/// next row.
 std::vector<ValueId> loadedAhead(const Lowering& l, const Phases& phases);
 
 Dim rowsOf(const FoldDomain& domain);
