@@ -46,6 +46,24 @@ void TileOps::addTo(PanelProduct& product, std::span<void* const> given) const {
   product.activation = activation;
 }
 
+int64_t PackedPanels::scratchBytes(const PanelProduct& product, bool constant) {
+  return !constant && packsFirst(product) ? packedBytes(product.n, product.k) : 0;
+}
+
+Result<bool> PackedPanels::giveTo(PanelProduct& product, bool constant, std::byte* scratch,
+                                  const KernelHost& host) const {
+  if (constant) {
+    TK_TRY(const Found found, find(product, host));
+    product.packedB = found.panels;
+    return found.finite;
+  }
+  if (!packsFirst(product)) return true;
+  if (!scratch) return oneDnnError("packed operand", dnnl_out_of_memory);
+  const bool finite = packB(product, reinterpret_cast<float*>(scratch), host);
+  product.packedB = reinterpret_cast<const float*>(scratch);
+  return finite;
+}
+
 Result<PackedPanels::Found> PackedPanels::find(const PanelProduct& product, const KernelHost& host) const {
   const int64_t taps = product.image ? product.image->taps() : 1;
   std::lock_guard lock(mutex_);

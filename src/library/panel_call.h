@@ -19,16 +19,22 @@ struct TileOps {
   void addTo(PanelProduct& product, std::span<void* const> given) const;
 };
 
-/// Constant weights in panels, packed when they are first asked for.
+/// Weights in panels: constant ones are packed when they are first asked for.
 class PackedPanels {
  public:
+  /// What `giveTo` needs for one call.
+  static int64_t scratchBytes(const PanelProduct& product, bool constant);
+  /// Has the product read panels: those that are kept of constant weights, or new ones in the call's scratch where
+  /// packing first pays. Tells whether the weights are finite, see packB.
+  Result<bool> giveTo(PanelProduct& product, bool constant, std::byte* scratch, const KernelHost& host) const;
+
+ private:
   struct Found {
     const float* panels;
-    bool finite;  // see packB
+    bool finite;
   };
   Result<Found> find(const PanelProduct& product, const KernelHost& host) const;
 
- private:
   struct Packed {
     const void* weights;
     int64_t n, k, taps;

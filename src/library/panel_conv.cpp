@@ -75,17 +75,8 @@ Result<> PanelConv::run(const ConvDims& dims, std::span<void* const> buffers) co
                        .length = panelLength(k)};
   tileOps_.addTo(product, buffers.subspan(desc().bias ? 3 : 2));
   const KernelHost& host = panelHost(*lib_);
-  const bool packs = !desc().constantWeights && packsFirst(product);
-  const ScratchLease scratch(lib_->scratch(), packs ? packedBytes(product.n, k) : 0);
-  bool finite = true;
-  if (desc().constantWeights) {
-    TK_TRY(const auto found, packed_.find(product, host));
-    product.packedB = found.panels, finite = found.finite;
-  } else if (packs) {
-    if (!scratch.data()) return oneDnnError("packed weights", dnnl_out_of_memory);
-    finite = packB(product, reinterpret_cast<float*>(scratch.data()), host);
-    product.packedB = reinterpret_cast<const float*>(scratch.data());
-  }
+  const ScratchLease scratch(lib_->scratch(), PackedPanels::scratchBytes(product, desc().constantWeights));
+  TK_TRY(const bool finite, packed_.giveTo(product, desc().constantWeights, scratch.data(), host));
   if (!finite) return whole_->run(dims, buffers);
   runPanelProduct(product, host);
   return Unit{};

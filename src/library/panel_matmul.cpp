@@ -115,16 +115,8 @@ Result<> PanelMatMul::run(const MatMulDims& dims, std::span<void* const> buffers
                        .length = panelLength(d.k)};
   tileOps_.addTo(product, operands);
   const KernelHost& host = panelHost(*lib_);
-  const bool packs = !desc().constantB && packsFirst(product);
-  const ScratchLease scratch(lib_->scratch(), packs ? packedBytes(product.n, product.k) : 0);
-  if (desc().constantB) {
-    TK_TRY(const auto found, packed_.find(product, host));
-    product.packedB = found.panels;
-  } else if (packs) {
-    if (!scratch.data()) return oneDnnError("packed operand", dnnl_out_of_memory);
-    packB(product, reinterpret_cast<float*>(scratch.data()), host);
-    product.packedB = reinterpret_cast<const float*>(scratch.data());
-  }
+  const ScratchLease scratch(lib_->scratch(), PackedPanels::scratchBytes(product, desc().constantB));
+  TK_RETURN_IF_ERROR(packed_.giveTo(product, desc().constantB, scratch.data(), host));
   runPanelProduct(product, host);
   if (!prepared->postOps) return Unit{};
   operands = operands.subspan(tileOps_.operands);

@@ -33,8 +33,8 @@ struct PanelProduct {
   const float* shift = nullptr;    // or none
   const float* added = nullptr;    // or none
   PanelActivation activation = PanelActivation::none;
-  const PanelImage* image =
-      nullptr;  // a is what it shows, and b lies as [n, channels, kernel...], packed unless the kernel is one element
+  /// a is what it shows, and b lies as [n, channels, kernel...], packed unless the kernel is one element.
+  const PanelImage* image = nullptr;
   float* c = nullptr;
   int64_t strideA = 0, strideB = 0, stepA = 0, stepB = 0;
   bool transposeA = false, transposeB = false;

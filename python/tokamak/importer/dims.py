@@ -120,3 +120,8 @@ def memory_order(value: torch.Tensor) -> list[int] | None:
         plain &= sizes[axis] == 1 or strides[axis] == expected
         expected *= sizes[axis]
     return list(range(len(sizes))) if plain else order
+
+
+def is_turned(value: object) -> bool:
+    """Whether a tensor lies in another than plain order."""
+    return isinstance(value, torch.Tensor) and memory_order(value) != list(range(value.dim()))

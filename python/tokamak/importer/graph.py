@@ -30,7 +30,7 @@ from tokamak.unread import keeps_checks
 
 from .calls import FAST, WRITES, gives_view, has_effect, mutates, op_name
 from .constants import read_when_run
-from .dims import Unsupported, dim_of, memory_order, shape_of
+from .dims import Unsupported, dim_of, is_turned, memory_order, shape_of
 from .entries import Entry, Refusal
 from .fixed import fixed_values, laid_as
 from .known import known_values
@@ -40,7 +40,15 @@ from .products import ended, own_products
 from .segment import HALVES, Segment, Value
 from .sizes import NUMBER, carry_symbols, float_in, learn_symbol, number_slot
 from .tensors import DTYPES, device_of, leaves, plain, served, why_not
-from .views import PRODUCTS, VIEWS, direct_view, make_result_views, reinterpret, seen_results
+from .views import (
+    PRODUCTS,
+    VIEWS,
+    direct_view,
+    make_result_views,
+    reinterpret,
+    seen_results,
+    strided_argument,
+)
 
 aten = torch.ops.aten
 VENDORS = {aten.convolution.default: "cuDNN", **dict.fromkeys((*PRODUCTS, odd_product), "cuBLAS")}
@@ -371,12 +379,12 @@ class Importer:
             level = max(e.level for e in self.entries.values())
         argument = self.argument if mutates(node.target) else self.read_argument
         if gives_view(node.target):
-            argument = functools.partial(self.strided_argument, level=level, shares=True)
+            argument = functools.partial(strided_argument, self, level=level, shares=True)
         elif node.target is aten.convolution.default:
             argument = functools.partial(self.convolved, convolution=node)
         elif "attention" in str(node.target) or (not mutates(node.target) and any(map(is_turned, leaves(fake)))):
             # Looks at strides: a mask may be part of a padded one, and results lie as what they are made of.
-            argument = functools.partial(self.strided_argument, level=level)
+            argument = functools.partial(strided_argument, self, level=level)
         args = torch.fx.map_arg(tuple(node.args), argument)
         kwargs = torch.fx.map_arg(dict(node.kwargs), argument) if node.kwargs else None
         entry = Entry(fake, level + 1, slot=self.new_slot(), node=node)
@@ -397,21 +405,6 @@ class Importer:
         self.after[whole.level - 1].append(("call", operator.getitem, (_ext.Slot(whole.slot), index), None, part.slot))
         self.learn_symbols(part)
         return part
-
-    def strided_argument(self, node: Node, level: int, shares: bool = False) -> Any:
-        """As `read_argument`, with eager's strides: a view of what is stored dense is made by a call just before. One
-        that `shares` is a view of the same memory in any case."""
-        entry = self.entries[node]
-        view = (shares or entry.slot is None) and node.target in VIEWS and isinstance(entry.fake, torch.Tensor)
-        dense = not shares and view and memory_order(entry.fake) is not None
-        if not view or entry.base is not None or entry.home is None or dense:
-            return self.argument(node) if shares else self.read_argument(node)
-        first = self.strided_argument(node.all_input_nodes[0], level, shares)
-        args = (first, *torch.fx.map_arg(node.args[1:], self.argument))
-        kwargs = torch.fx.map_arg(dict(node.kwargs), self.argument) or None
-        slot = self.new_slot()
-        self.after.setdefault(level, []).append(("call", VIEWS[node.target], plain(args), plain(kwargs), slot))
-        return _ext.Slot(slot)
 
     def read_argument(self, node: Node) -> Any:
         """As `argument`, for a call that changes nothing."""
@@ -516,11 +509,6 @@ class Importer:
         lay_out_results(self, seen[written_back() :])
         make_result_views(self, seen)
         return list(plain(torch.fx.map_arg(tuple(tree), self.argument)))
-
-
-def is_turned(fake: Any) -> bool:
-    """Whether a tensor lies in another than plain order."""
-    return isinstance(fake, torch.Tensor) and memory_order(fake) != list(range(fake.dim()))
 
 
 def inverse(order: list[int]) -> list[int]:

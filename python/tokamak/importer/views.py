@@ -67,6 +67,22 @@ def direct_view(importer: Importer, entry: Entry) -> tuple[Entry, tuple] | None:
     return root, place
 
 
+def strided_argument(importer: Importer, node: Node, level: int, shares: bool = False) -> Any:
+    """A call's argument with eager's strides: a view of what is stored dense is made by a call just before. One that
+    `shares` is a view of the same memory in any case."""
+    entry = importer.entries[node]
+    view = (shares or entry.slot is None) and node.target in VIEWS and isinstance(entry.fake, torch.Tensor)
+    dense = not shares and view and memory_order(entry.fake) is not None
+    if not view or entry.base is not None or entry.home is None or dense:
+        return importer.argument(node) if shares else importer.read_argument(node)
+    first = strided_argument(importer, node.all_input_nodes[0], level, shares)
+    args = (first, *torch.fx.map_arg(node.args[1:], importer.argument))
+    kwargs = torch.fx.map_arg(dict(node.kwargs), importer.argument) or None
+    slot = importer.new_slot()
+    importer.after.setdefault(level, []).append(("call", VIEWS[node.target], plain(args), plain(kwargs), slot))
+    return _ext.Slot(slot)
+
+
 def root_of(node: Node) -> Node:
     while node.target in VIEWS:
         node = node.args[0]
