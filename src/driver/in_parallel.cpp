@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -11,10 +12,14 @@ namespace tokamak {
 
 Result<> forEachInParallel(size_t count, const std::function<Result<>(size_t)>& work) {
   std::vector<std::optional<Diagnostic>> errors(count);
+  std::vector<std::exception_ptr> thrown(count);
   std::atomic<size_t> next{0};
   const auto loop = [&] {
-    for (size_t i = next++; i < count; i = next++)
-      if (auto done = work(i); !done) errors[i] = done.error();
+    for (size_t i = next++; i < count; i = next++) {
+      try {
+        if (auto done = work(i); !done) errors[i] = done.error();
+      } catch (...) { thrown[i] = std::current_exception(); }
+    }
   };
   std::vector<std::thread> helpers;
   size_t threads = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
@@ -26,6 +31,8 @@ Result<> forEachInParallel(size_t count, const std::function<Result<>(size_t)>& 
   }
   loop();
   for (auto& t : helpers) t.join();
+  for (const auto& exception : thrown)
+    if (exception) std::rethrow_exception(exception);
   for (auto& error : errors)
     if (error) return *error;
   return Unit{};
