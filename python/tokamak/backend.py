@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch._dynamo.backends.common import aot_autograd
 
+from .collector import at_rest
 from .compiled import CompiledGraph, compile_graph, complain
 from .cuda_graphs import captured
 from .decompositions import decompositions
@@ -42,6 +43,7 @@ def recording(timed: bool = False) -> Iterator[list[CompiledGraph]]:
 
 
 def compiler(options: Options, kind: str, direct: Direct, weights: dict[int, torch.Tensor] | None = None) -> Callable:
+    @at_rest()
     def compile(module: torch.fx.GraphModule, inputs: list[Any]) -> Callable:
         written = module.forward  # the code as it is before the graph is rewritten
         compiled = compile_graph(module, inputs, options, kind, matching(weights or {}, inputs))
@@ -109,6 +111,7 @@ def assigns_data(module: torch.fx.GraphModule) -> bool:
     return any(n.op == "call_function" and n.target in (torch.Tensor.set_, NEW_DATA) for n in module.graph.nodes)
 
 
+@at_rest()
 def tokamak(module: torch.fx.GraphModule, inputs: list[Any], **kwargs: Any) -> Callable:
     """Compiles what Dynamo captured. Unknown options and wrong values are refused here, before any work."""
     options = Options.of(kwargs.get("options"), kwargs.get("mode"))

@@ -51,6 +51,28 @@ class Sparse(Case):
             self.refused("T0807", "sparse", "run", spmv, *named[:2], *named[:2])
             self.refused("T0904", "sparse", "run", spmv, "--input", f"A={folder}/none.mtx", "--random", "0")
 
+    def test_files_of_a_graph_are_made_from_arrays(self) -> None:
+        script = EXAMPLES / "sparse" / "graph_files.py"
+        with tempfile.TemporaryDirectory() as folder:
+            edges, features, cora = Path(folder) / "edges.npy", Path(folder) / "features.npy", Path(folder) / "graph"
+            np.save(edges, np.array([[0, 1, 1, 4, 2], [1, 0, 2, 4, 1]]))  # 0 - 1 - 2, 3 alone, 4 its own neighbour
+            np.save(features, np.eye(5, 3, dtype=np.float32))
+            make = [sys.executable, script, cora, edges, features]
+            subprocess.run(make, check=True)
+            entries = np.loadtxt(cora / "A.mtx", skiprows=2)
+            a = np.zeros((5, 5))
+            a[entries[:, 0].astype(int) - 1, entries[:, 1].astype(int) - 1] = entries[:, 2]
+            half, sixth = 1 / 2, 6**-0.5
+            np.testing.assert_allclose(np.diag(a), [half, 1 / 3, half, 1, 1])
+            np.testing.assert_allclose([a[0, 1], a[1, 0], a[1, 2], a[2, 1]], sixth, rtol=1e-6)
+            self.assertEqual(np.count_nonzero(a), 9)
+            text = self.ok("sparse", "run", self.GCN, "--data", cora, "--random", "0")
+            self.assertIn("values agree with the dense program", text)
+            np.save(edges, np.array([[0], [5]]))
+            wrong = subprocess.run(make, capture_output=True, text=True)
+            self.assertEqual(wrong.returncode, 2)
+            self.assertIn("numbers of 5 nodes", wrong.stderr)
+
     def test_a_list_of_entries_is_as_large_as_its_program(self) -> None:
         spmv = EXAMPLES / "sparse" / "spmv.ein"
         with tempfile.TemporaryDirectory() as folder:

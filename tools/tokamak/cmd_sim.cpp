@@ -111,7 +111,7 @@ Command addSim(CLI::App& parent) {
   app->add_option("--window", options->window, "Cycles of the trace")->type_name("FROM:TO");
   app->add_option("--threads", options->threads, "Threads for a long run of comal; all cores unless told")
       ->check(CLI::Range(1U, 256U))
-      ->type_name("N");
+      ->option_text("N");
   return {app, [options] { return run(*options); }};
 }
 

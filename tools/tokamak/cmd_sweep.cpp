@@ -122,29 +122,38 @@ Command addSweep(CLI::App& parent) {
   app->add_option("--database", options->database, "SQLite file that keeps what was simulated")->type_name("FILE");
   app->add_option("--parallel", options->space.lanes, "Numbers of lanes to try")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N,...");
   app->add_option("--levels", options->space.parallelLevels, "Variables that may run in lanes at once")
-      ->check(CLI::Range(1, 3));
+      ->check(CLI::Range(1, 3))
+      ->option_text("1|2|3");
   app->add_option("--blocks", options->blocks, "Also store sparse inputs in square blocks of these sizes")
       ->delimiter(',')
-      ->check(CLI::Range(1, 4096));
-  app->add_option("--algebra", options->algebra, "Products re-associated (on), as written (off), or both")
+      ->check(CLI::Range(1, 4096))
+      ->option_text("N,...");
+  app->add_option("--algebra", options->algebra, "Products re-associated (on), as written (off), or (unless told) both")
       ->check(CLI::IsMember({"on", "off", "both"}))
-      ->capture_default_str();
+      ->option_text("on|off|both");
   app->add_option("--orders", options->space.ordersPerRegion, "Orders of loops a region, at most")
       ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
+      ->option_text("N=64");
   app->add_flag("--all-orders", options->space.allOrders, "Also orders that only a permuted copy of an input allows");
-  app->add_flag("!--no-iterate", options->space.iterate, "Do not try to walk operands that can be located");
+  app->add_flag_callback(
+      "--no-iterate", [space = &options->space] { space->iterate = false; },
+      "Do not try to walk operands that can be located");
   app->add_option("--max-area", options->space.mostBlocks, "Blocks of a region's graph, at most")
-      ->check(CLI::Range(1.0, 1e15));
+      ->check(CLI::Range(1.0, 1e15))
+      ->option_text("N");
   app->add_option("--max-workspace", options->space.mostWorkspace, "Entries of a region's accumulators, at most")
-      ->check(CLI::Range(1.0, 1e15));
+      ->check(CLI::Range(1.0, 1e15))
+      ->option_text("N");
   app->add_option("--share", options->search.share, "Share of the choices that may be simulated")
       ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
+      ->option_text("SHARE=0.1");
   app->add_flag("--exhaustive", options->search.exhaustive, "Simulate every choice that might matter");
-  app->add_option("--threads", options->search.threads, "Simulations at a time")->check(CLI::Range(1, 1024));
+  app->add_option("--threads", options->search.threads, "Simulations at a time; as many as cores unless told")
+      ->check(CLI::Range(1, 1024))
+      ->option_text("N");
   app->add_option("--scheduler", options->scheduler, "Simulate on a Dask cluster")->type_name("ADDRESS");
   app->add_flag("--json", options->json, "One JSON object");
   app->add_flag("--next", options->next, "List what is to be simulated next, for a cluster")->group("");

@@ -32,7 +32,8 @@ void SparseArguments::addTo(CLI::App& app) {
       ->check(CLI::Range(0.0, 1.0))
       ->option_text("SHARE=0.1");
   app.add_option("--dims", dims, "Sizes of dimensions: N=64,M=32")->option_text("NAME=SIZE,...");
-  app.add_option("--function", function, "Which function of an .mlir file; main or forward without it");
+  app.add_option("--function", function, "Which function of an .mlir file; main or forward without it")
+      ->type_name("NAME");
 }
 
 namespace {
