@@ -37,6 +37,13 @@ TEST(Fetch, SumsOfRowsAskForAFewLinesEarly) {
   EXPECT_FALSE(has(kernel, "prefetch x[i*1024 + j + 4112]\n")) << kernel;
 }
 
+/// One that reads best where every line is asked for, and further ahead than elsewhere.
+TEST(Fetch, FoldsOfRowsAskFurtherAheadOnAZen5) {
+  EXPECT_TRUE(has(foldOn("znver5", "sum", 1), "prefetch x[i*1024 + j + 2048]\n"));
+  EXPECT_TRUE(has(foldOn("znver5", "sum", 1), "prefetch x[i*1024 + j + 2064]\n"));
+  EXPECT_TRUE(has(foldOn("znver5", "max", 1), "prefetch x[i*1024 + j + 2048] near\n"));
+}
+
 TEST(Fetch, DearerFoldsOfRowsAskTheFirstCacheOrNone) {
   for (const char* kind : {"argmax", "max"}) {
     EXPECT_TRUE(has(foldOn("sapphirerapids", kind, 1), "prefetch x[i*1024 + j + 1024] near\n"));

@@ -95,7 +95,9 @@ Result<std::optional<schedule::Scheduled>> scheduleOne(Lowered& lowered, size_t 
   schedule::Device device;
   device.vectorBytes = engine.target.vectorBytes;
   device.threads = engine.host->threads();
-  device.followsStreams = engine.target.cpu.starts_with("znver");
+  const bool zen5 = engine.target.cpu == "znver5";
+  device.followsStreams = engine.target.cpu.starts_with("znver") && !zen5;
+  if (zen5) device.aheadBytes = 8192;
   device.streamBytes = options.streamBytes;
   device.gpu = options.gpu;
   TK_TRY(schedule::Scheduled scheduled, schedule::scheduleRegion(lowered.graph, r, options.hints, device, entry.name));

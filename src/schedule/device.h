@@ -29,6 +29,7 @@ struct Device {
   double cacheBytes = 1 << 20;    // a core's own
   double streamBytes = 24 << 20;  // results at least this large are stored past the caches
   bool followsStreams = false;    // it fetches ahead along a stream by itself, whatever is computed in between
+  int64_t aheadBytes = 4096;      // how far ahead folds of one sweep ask for a stream's lines where it does not
   std::optional<Gpu> gpu;         // if set, kernels are for it
 };
 

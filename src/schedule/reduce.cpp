@@ -6,6 +6,7 @@
 
 #include "fusion/cost.h"
 #include "schedule/grain.h"
+#include "schedule/prefetch.h"
 #include "schedule/reduce_lowering.h"
 
 namespace tokamak::schedule {
@@ -155,6 +156,7 @@ FoldAxes::Plan FoldAxes::plan(const Graph& graph, const Region& region, const Di
     }
     plan.grain = worthAThread(weight, folded);
     if (phases.sweeps.size() == 1) plan.fetch = alongRows(graph, phases.sweeps[0], device);
+    plan.aheadBytes = plan.fetch == Fetch::far ? kFarAheadBytes : device.aheadBytes;
   } else {
     plan.form = Form::column;
     if (oneSweep && !anyArg && domain.foldedGroups.size() == 1 && domain.keptGroups.size() == 1 && folded >= 256 &&

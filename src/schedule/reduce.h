@@ -24,6 +24,7 @@ struct FoldAxes {
     int64_t piece = 0;  // split: elements (row-like) or rows (column-like) of a piece
     bool keep = true;   // dear values are kept between sweeps
     Fetch fetch = Fetch::no;
+    int64_t aheadBytes = 0;
     Streaming streaming = Streaming::no;
     double streamBytes = 0;
     std::string str() const;

@@ -148,7 +148,7 @@ class RowSweeps {
   void fetch(const Sweep& sweep, const At& at) {
     const bool far = plan_.fetch == FoldAxes::Fetch::far;
     if (plan_.fetch != FoldAxes::Fetch::no)
-      fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last, far ? kFarAheadBytes : kFetchAheadBytes,
+      fetchAhead(l_, domain_.accesses, at, domain_.groups.back().last, plan_.aheadBytes,
                  plan_.fetch == FoldAxes::Fetch::first, far ? kLinesBroughtAlong : 1);
     else if (phases_.sweeps.size() > 1 && &sweep == &phases_.sweeps.back())
       fetchNextRow(at);
