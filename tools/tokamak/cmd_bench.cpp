@@ -89,6 +89,7 @@ Result<Outcome> run(Options options) {
   TK_TRY(const DeviceChoice device, parseMachine(options.device, "bench"));
   TK_TRY(const Graph graph, loadGraph(options.file));
   if (!options.inputs.seed) options.inputs.seed = 0;
+  TK_RETURN_IF_ERROR(checkDriver(device));
   TK_TRY(const Inputs inputs, makeInputs(graph, options.inputs));
   TK_TRY(const Measurement m, device.kind == DeviceChoice::Kind::cuda
                                   ? measureCuda(graph, inputs, device.ordinal, options)

@@ -172,6 +172,7 @@ void printJson(const Graph& graph, const Options& options, const Inputs& inputs,
 Result<Outcome> run(const Options& options) {
   TK_TRY(const DeviceChoice device, parseDevice(options.device));
   TK_TRY(const Graph graph, loadGraph(options.file));
+  TK_RETURN_IF_ERROR(checkDriver(device));
   TK_TRY(const Inputs inputs, makeInputs(graph, options.inputs));
   TK_TRY(const Run result, runOn(device, graph, inputs, options));
   TK_TRY(const auto outputs, summariseAll(graph, result, options));

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "command.h"
 #include "console.h"
@@ -134,17 +135,21 @@ Result<> report(const Options& options, const TensorDecl& decl, const Tensor& te
 }
 
 Result<Outcome> runRun(const Options& options) {
+  std::optional<Progress> progress(std::in_place, "making the inputs");
   TK_TRY(const SparseProgram program, loadSparseWithData(options.program));
+  progress->update("compiling");
   TK_TRY(const Timed timed, compileTimed(program));
+  progress->update("running");
   const auto start = Clock::now();
   TK_TRY(const Execution execution, execute(timed.compiled, program.inputs));
   const double ms = millisecondsSince(start);
   std::vector<Comparison> checks;
   const bool affordable = evaluationSteps(program.program) <= kAffordable;
   if (options.check || (affordable && !options.noCheck)) {
-    const Progress progress("evaluating the dense program");
+    progress->update("evaluating the dense program");
     checks = compareWithDense(program.program, timed.compiled, program.inputs, execution.results);
   }
+  progress.reset();
   const bool close = std::all_of(checks.begin(), checks.end(), [](const Comparison& c) { return c.close; });
   const size_t regions = timed.compiled.regions.size();
   nlohmann::ordered_json json = {{"schedule", program.schedule.name},

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/device.h"
+
 namespace tokamak::tool {
 
 Result<DeviceChoice> parseDevice(const std::string& text) {
@@ -28,6 +30,11 @@ Result<DeviceChoice> parseMachine(const std::string& text, std::string_view comm
                       fmt::format("{} is about compiled kernels; interp is the reference evaluator", command),
                       "use --device cpu or cuda, or tokamak run --device interp"};
   return device;
+}
+
+Result<> checkDriver(const DeviceChoice& device) {
+  if (device.kind == DeviceChoice::Kind::cuda) TK_RETURN_IF_ERROR(runtime::cuda::Driver::open({}));
+  return Unit{};
 }
 
 }  // namespace tokamak::tool

@@ -20,4 +20,7 @@ Result<DeviceChoice> parseDevice(const std::string& text);
 /// The same for a command that wants a machine: `interp` is refused.
 Result<DeviceChoice> parseMachine(const std::string& text, std::string_view command);
 
+/// Whether there is a driver for it, asked before arrays are made that a GPU is to have.
+Result<> checkDriver(const DeviceChoice& device);
+
 }  // namespace tokamak::tool
