@@ -11,6 +11,7 @@
 #include "library/onednn_matmul.h"
 #include "library/panel_conv.h"
 #include "library/panel_matmul.h"
+#include "support/shared_library.h"
 #endif
 
 namespace tokamak::library {
@@ -103,11 +104,8 @@ std::vector<std::string> candidates(const LibraryOptions& options) {
   if (!options.path.empty()) return {inFolder(options.path)};
   std::vector<std::string> files;
   for (const std::string& folder : options.searchFolders) files.push_back(inFolder(folder));
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  if (!program.empty()) {
-    files.push_back((program.parent_path() / kFile).string());
-    files.push_back((program.parent_path().parent_path() / "lib" / kFile).string());
-  }
+  for (const std::string& place : componentPlaces(kFile))
+    if (place != kFile) files.push_back(place);
 #ifdef TOKAMAK_ONEDNN_FOLDER
   files.push_back(std::string(TOKAMAK_ONEDNN_FOLDER) + "/" + kFile);
 #endif
