@@ -128,9 +128,29 @@ def roll(x: torch.Tensor, shifts: list[int], dims: list[int] = ()) -> torch.Tens
     return x
 
 
+def index(x: torch.Tensor, indices: list[torch.Tensor | None]) -> torch.Tensor:
+    """Where axes of extent 1 stand before the picked ones, their order depends on the indices' strides, which tracing
+    does not look at: the result without those axes, turned."""
+    picked = [i for i, at in enumerate(indices) if at is not None]
+    adjacent = bool(picked) and picked == list(range(picked[0], picked[-1] + 1))
+    ones = [i for i in range(picked[0]) if statically_known_true(x.shape[i] == 1)] if adjacent else []
+    masks = any(at is not None and at.dtype in (torch.bool, torch.uint8) for at in indices)
+    if x.device.type != "cpu" or not ones or masks:
+        return NotImplemented
+    result = aten.index.Tensor(x.squeeze(ones), [at for i, at in enumerate(indices) if i not in ones])
+    for i in ones:
+        result = result.unsqueeze(i)
+    places = torch.broadcast_tensors(*(indices[i] for i in picked))
+    before, after = picked[0], x.dim() - picked[-1] - 1
+    strides = [*x.stride()[:before], *[0] * places[0].dim(), *x.stride()[x.dim() - after :]]
+    read = [at.reshape([1] * before + [*at.shape] + [1] * after).expand(result.shape) for at in places]
+    order = compute_elementwise_output_logical_to_physical_perm(x.as_strided(result.shape, strides), *read)[0]
+    return result.permute(order).contiguous().permute([order.index(axis) for axis in range(len(order))])
+
+
 def decompositions(table: dict) -> dict:
     """What replaces these ops' entries in the table."""
     turned = {op: aligned(op, table.get(op)) for op in ALIGNED}
     laid = {op: laid_out(op, *how, table.get(op)) for op, how in LAYOUTS.items()}
     made = {op: result_laid_out(how, table[op]) for op, how in RESULTS.items()}
-    return {aten.roll.default: roll} | turned | laid | made
+    return {aten.roll.default: roll, aten.index.Tensor: index} | turned | laid | made
