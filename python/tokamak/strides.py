@@ -45,6 +45,18 @@ def dense(x: torch.Tensor) -> torch.Tensor:
     return x if is_dense(x) else x.clone()
 
 
+def like(result: torch.Tensor, x: torch.Tensor, *_: Any) -> torch.Tensor:
+    """The result as what is made empty like `x` lies."""
+    if result.dim() != x.dim() or x.dim() < 2:
+        return result
+    return turned(result, compute_elementwise_output_logical_to_physical_perm(x)[0])
+
+
+def turned(result: torch.Tensor, order: list[int]) -> torch.Tensor:
+    """The result whose axes lie in this order, outermost first."""
+    return result.permute(order).contiguous().permute([order.index(axis) for axis in range(len(order))])
+
+
 LAYOUTS = {
     aten.pow.Scalar: (1, plain), aten.ldexp.Tensor: (1, plain), aten.log_sigmoid_forward.default: (0, plain),
     aten.im2col.default: (0, plain), aten.rrelu_with_noise_functional.default: (0, plain),
@@ -72,6 +84,8 @@ def laid_out(op: torch._ops.OpOverload, at: int, layout: Callable, then: Callabl
 RESULTS = {
     aten.channel_shuffle.default: lambda result, x, groups: suggested_by(x, result),
     aten.glu_backward.default: lambda result, *args: result.contiguous(),
+    aten.binary_cross_entropy.default: like,
+    aten.binary_cross_entropy_backward.default: lambda result, grad, x, *args: like(result, x),
 }
 """Ops whose result is laid out once it is made, and how."""
 
@@ -145,12 +159,12 @@ def index(x: torch.Tensor, indices: list[torch.Tensor | None]) -> torch.Tensor:
     strides = [*x.stride()[:before], *[0] * places[0].dim(), *x.stride()[x.dim() - after :]]
     read = [at.reshape([1] * before + [*at.shape] + [1] * after).expand(result.shape) for at in places]
     order = compute_elementwise_output_logical_to_physical_perm(x.as_strided(result.shape, strides), *read)[0]
-    return result.permute(order).contiguous().permute([order.index(axis) for axis in range(len(order))])
+    return turned(result, order)
 
 
 def decompositions(table: dict) -> dict:
     """What replaces these ops' entries in the table."""
-    turned = {op: aligned(op, table.get(op)) for op in ALIGNED}
+    in_line = {op: aligned(op, table.get(op)) for op in ALIGNED}
     laid = {op: laid_out(op, *how, table.get(op)) for op, how in LAYOUTS.items()}
     made = {op: result_laid_out(how, table[op]) for op, how in RESULTS.items()}
-    return {aten.roll.default: roll, aten.index.Tensor: index} | turned | laid | made
+    return {aten.roll.default: roll, aten.index.Tensor: index} | in_line | laid | made

@@ -53,6 +53,10 @@ OF_TWO = {
     "broadcast": lambda x, y: (x // y[0], x[:1] // y, x // y[..., :1]),
     "rank 0": lambda x, y: (x // y[0, 0, 0, 0].abs(), x.int() // (y.long().abs() + 1)[0, 0, 0, 0]),
     "huber_loss": lambda x, y: (huber_loss(x, y), huber_loss(y[:1].expand_as(x), x)),
+    "binary_cross_entropy": lambda x, y: (
+        F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), reduction="none"),
+        F.binary_cross_entropy(x.sigmoid(), y.sigmoid(), y.abs()),
+    ),
     "sum": lambda x, y: (x + y, torch.where(x > 0, x, y), torch.maximum(x, y) * 2),
 }
 
