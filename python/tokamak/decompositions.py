@@ -107,6 +107,25 @@ def of_nothing(then: Any) -> Any:
     return decompose
 
 
+def with_nan(then: Any) -> Any:
+    """The gradient of a smooth L1 loss where the difference is NaN, which torch's own takes for zero."""
+
+    def decompose(grad: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *rest: Any) -> Any:
+        off = x - y
+        return torch.where(off.isnan(), off, then(grad, x, y, *rest))
+
+    return decompose
+
+
+def of_lines(then: Any) -> Any:
+    """Torch's own makes a constant of a single line of the grid, which no graph may hold: that grid is ATen's."""
+
+    def decompose(theta: torch.Tensor, size: list[int], *rest: Any) -> Any:
+        return NotImplemented if any(statically_known_true(n <= 1) for n in size[2:]) else then(theta, size, *rest)
+
+    return decompose
+
+
 @functools.cache
 def decompositions() -> dict:
     table = dict(core_aten_decompositions())
@@ -116,6 +135,9 @@ def decompositions() -> dict:
     table |= splits.DECOMPOSITIONS | MIXED_NORMS
     table |= {aten.take.default: take, aten.select_scatter.default: select_scatter}
     table |= {aten.pow.Tensor_Scalar: pow_scalar, aten.ldexp.Tensor: ldexp}
+    for op, how in ((aten.smooth_l1_loss_backward.default, with_nan), (aten.affine_grid_generator.default, of_lines)):
+        if op in table:
+            table[op] = how(table[op])
     table |= {op: of_nothing(table[op]) for op in MEANS if op in table}
     table |= absent.decompositions(table)
     table |= unheld.decompositions(table)

@@ -75,6 +75,12 @@ def test_results_share_memory_as_in_eager(program, dynamic, grad):
         torch.testing.assert_close(mine, theirs)
 
 
+def test_a_shuffle_of_one_group_is_the_callers():
+    x = torch.ones(1, 2, 3)
+    torch.compile(lambda x: F.channel_shuffle(x, 1), backend="tokamak")(x).add_(1)
+    assert x.sum() == 6
+
+
 def test_an_empty_out_is_resized():
     def fn(x):
         return torch.mul(x, x, out=torch.empty(0)) + 1

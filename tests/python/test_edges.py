@@ -75,6 +75,27 @@ def test_losses_of_nothing(loss, dynamic: bool) -> None:
     assert out.isnan() and x.grad.shape == (0, 3)
 
 
+@pytest.mark.parametrize("loss", [F.mse_loss, F.smooth_l1_loss, F.huber_loss])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradients_of_losses_at_nan_and_infinity(loss, dtype: torch.dtype) -> None:
+    values = torch.tensor([torch.nan, 1.0, -0.3, 2.0, torch.inf, -torch.inf, 0.0], dtype=dtype)
+    gradients = []
+    for function in (torch.compile(loss, backend="tokamak"), loss):
+        x = values.clone().requires_grad_()
+        function(x, torch.zeros_like(values)).backward()
+        gradients.append(x.grad)
+    torch.testing.assert_close(*gradients, equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [[2, 3, 7, 1], [2, 3, 1, 1], [2, 3, 1, 4, 5]])
+def test_grids_of_one_line(size: list[int]) -> None:
+    compare(
+        lambda t: F.affine_grid(t, size, align_corners=False),
+        [torch.randn(2, len(size) - 2, len(size) - 1)],
+        allow=["affine_grid"],
+    )
+
+
 @pytest.mark.parametrize("alpha", [float("inf"), float("nan"), 2.0])
 def test_elu_of_zero(alpha: float) -> None:
     compare(lambda x: F.elu(x, alpha), [torch.tensor([-1.0, -0.0, 0.0, 1.0, float("nan")])])
