@@ -31,6 +31,7 @@ from .options import Options
 from .picked_logs import pick_logs
 from .pixel_convs import make_products
 from .repeated import share_repeated
+from .rounded_terms import round_compared
 from .tied_weights import add_in_place
 
 log = logging.getLogger("tokamak")
@@ -104,6 +105,7 @@ def compile_graph(
     """Compiles; `weights` are arguments to take as constants."""
     share_repeated(module)
     module.graph.eliminate_dead_code()
+    round_compared(module)
     take_in(module)
     make_products(module)
     split_biases(module)

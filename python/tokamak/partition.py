@@ -34,7 +34,7 @@ from .importer.calls import WRITES
 from .importer.tensors import device_of
 from .importer.views import VIEWS
 from .norm_outputs import spell_out_batch_norms, spell_out_norms
-from .rounded_terms import round_terms
+from .rounded_terms import round_compared, round_terms
 
 aten = torch.ops.aten
 ATTENTION = aten._scaled_dot_product_flash_attention_for_cpu.default
@@ -52,6 +52,7 @@ def partition(
     spell_out_norms(joint)
     spell_out_batch_norms(joint)
     round_terms(joint)
+    round_compared(joint)
     compute_sums_of_inputs_again(joint)
     copy_attention_again(joint)
     again = {"ban_recompute_materialized_backward": False} if device_of(joint).type == "cpu" else {}

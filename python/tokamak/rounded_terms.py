@@ -5,6 +5,10 @@ other elements through than eager: no more of them wrong on the whole, but each 
 in training whatever a function with a kink reads keeps its roundings, as far back as kernels of ours reach:
 
     relu(batch_norm(convolution(x) + bias) + r)    // the sum with the bias and the norm are rounded
+
+What is compared with another tensor is rounded as well, else it may differ from itself where one kernel stored it:
+
+    v == v.amax(-1, keepdim=True)
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from .decompositions import HALVES
+from .importer.views import VIEWS
 from .rewriting import IMPLIED, ROUNDED
 
 aten = torch.ops.aten
@@ -24,6 +29,7 @@ KINKED = (
     aten.hardsigmoid.default,
     aten.threshold.default,
 )
+COMPARISONS = (aten.eq.Tensor, aten.ne.Tensor, aten.lt.Tensor, aten.le.Tensor, aten.gt.Tensor, aten.ge.Tensor)
 PRODUCTS = (aten.convolution.default, aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default)
 
 
@@ -44,6 +50,18 @@ def round_terms(joint: GraphModule) -> None:
             node.meta.pop(IMPLIED, None)
         if node.target not in PRODUCTS:
             waiting.extend(node.all_input_nodes)
+
+
+def round_compared(module: GraphModule) -> None:
+    """Marks halves that are compared with one another."""
+    for target in COMPARISONS:
+        for node in module.graph.find_nodes(op="call_function", target=target):
+            for operand in node.args[:2]:
+                while isinstance(operand, Node) and operand.op == "call_function" and operand.target in VIEWS:
+                    operand = operand.args[0]
+                if isinstance(operand, Node) and operand.op == "call_function" and is_half(operand):
+                    operand.meta[ROUNDED] = True
+                    operand.meta.pop(IMPLIED, None)
 
 
 def is_half(node: Node) -> bool:

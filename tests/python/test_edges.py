@@ -134,3 +134,35 @@ def test_functions_of_constants_are_those_of_values() -> None:
 
     for ratio in torch.compile(ratios, backend="tokamak")(torch.tensor(numbers).expand(40, 6).contiguous()):
         assert ratio.eq(1).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_halves_equal_themselves(dtype: torch.dtype) -> None:
+    """Whether a kernel computed them or read them as another stored them."""
+
+    def compared(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        v = x * 1.1 + 0.3
+        m, picked = v.amax(-1, keepdim=True), v.gather(-1, v.argmax(-1, keepdim=True))
+        return (
+            (v == m).sum(-1),
+            (v == picked).any(-1),
+            (v >= m.expand_as(v)).sum(),
+            (v - m).amax(-1),
+            (v > picked).sum(),
+        )
+
+    x = torch.randn(64, 133, generator=torch.Generator().manual_seed(0)).to(dtype)
+    for ours, eager in zip(torch.compile(compared, backend="tokamak")(x), compared(x), strict=True):
+        assert torch.equal(ours, eager)
+
+
+def test_gradients_of_maxima_of_halves_are_shared_by_those_that_equal_them() -> None:
+    def shifted(x: torch.Tensor) -> torch.Tensor:
+        v = x * 1.1
+        return (v - v.amax(-1, keepdim=True)).exp().sum(-1).log()
+
+    x = torch.randn(4, 33, generator=torch.Generator().manual_seed(0)).bfloat16().requires_grad_()
+    y = x.detach().clone().requires_grad_()
+    torch.compile(shifted, backend="tokamak", options={"precision": "fp32"})(x).sum().backward()
+    shifted(y).sum().backward()
+    torch.testing.assert_close(x.grad, y.grad, atol=2e-2, rtol=2e-2)
