@@ -36,11 +36,13 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     folder, edges, features = Path(sys.argv[1]), numpy.load(sys.argv[2]), numpy.load(sys.argv[3])
+    if features.ndim != 2 or features.dtype.kind not in "biuf" or not numpy.isfinite(features).all():
+        raise ValueError(f"{sys.argv[3]}: features are one row of numbers a node")
     nodes = len(features)
-    in_range = edges.size == 0 or 0 <= edges.min() <= edges.max() < nodes
-    if edges.ndim != 2 or len(edges) != 2 or features.ndim != 2 or not in_range:
-        print(f"edges are 2 x E numbers of {nodes} nodes, features one row a node", file=sys.stderr)
-        return 2
+    if edges.ndim != 2 or len(edges) != 2 or edges.dtype.kind not in "iu":
+        raise ValueError(f"{sys.argv[2]}: edges are 2 x E whole numbers")
+    if edges.size and not 0 <= edges.min() <= edges.max() < nodes:
+        raise ValueError(f"{sys.argv[2]}: edges are numbers of {nodes} nodes, from 0")
     folder.mkdir(parents=True, exist_ok=True)
     write(folder / "A.mtx", (nodes, nodes), *neighbours(edges, nodes))
     rows, columns = features.nonzero()
@@ -49,4 +51,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (OSError, EOFError, ValueError) as error:
+        print(f"graph_files.py: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -68,10 +68,29 @@ class Sparse(Case):
             self.assertEqual(np.count_nonzero(a), 9)
             text = self.ok("sparse", "run", self.GCN, "--data", cora, "--random", "0")
             self.assertIn("values agree with the dense program", text)
-            np.save(edges, np.array([[0], [5]]))
-            wrong = subprocess.run(make, capture_output=True, text=True)
-            self.assertEqual(wrong.returncode, 2)
-            self.assertIn("numbers of 5 nodes", wrong.stderr)
+
+            def refused(words: str) -> None:
+                wrong = subprocess.run(make, capture_output=True, text=True)
+                self.assertEqual(wrong.returncode, 2)
+                self.assertIn(words, wrong.stderr)
+                self.assertNotIn("Traceback", wrong.stderr)
+
+            for bad, words in [([[0], [5]], "numbers of 5 nodes"), ([[0.0], [1.0]], "whole"), ([0, 1], "2 x E")]:
+                np.save(edges, np.array(bad))
+                refused(words)
+            edges.write_bytes(b"")
+            refused("graph_files.py: ")
+            edges.unlink()
+            refused("No such file")
+            np.save(edges, np.zeros((2, 0), dtype=int))
+            np.save(features, np.full((5, 3), np.nan))
+            refused("features are")
+            np.save(features, np.eye(5, 3))
+            subprocess.run(make, check=True)  # no edges: every node alone
+            self.assertEqual(len(np.loadtxt(cora / "A.mtx", skiprows=2)), 5)
+            cora.joinpath("A.mtx").unlink()
+            cora.joinpath("A.mtx").mkdir()
+            refused("A.mtx")
 
     def test_a_list_of_entries_is_as_large_as_its_program(self) -> None:
         spmv = EXAMPLES / "sparse" / "spmv.ein"
