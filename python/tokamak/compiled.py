@@ -105,7 +105,8 @@ def compile_graph(
     """Compiles; `weights` are arguments to take as constants."""
     share_repeated(module)
     module.graph.eliminate_dead_code()
-    round_compared(module)
+    if kind == "inference":  # what is trained was marked before it was parted
+        round_compared(module)
     take_in(module)
     make_products(module)
     split_biases(module)

@@ -17,7 +17,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from .decompositions import HALVES
-from .importer.views import VIEWS
+from .importer.views import root_of
 from .rewriting import IMPLIED, ROUNDED
 
 aten = torch.ops.aten
@@ -45,9 +45,7 @@ def round_terms(joint: GraphModule) -> None:
         if node in seen or node.op != "call_function":
             continue
         seen.add(node)
-        if is_half(node):
-            node.meta[ROUNDED] = True
-            node.meta.pop(IMPLIED, None)
+        round_half(node)
         if node.target not in PRODUCTS:
             waiting.extend(node.all_input_nodes)
 
@@ -56,12 +54,17 @@ def round_compared(module: GraphModule) -> None:
     """Marks halves that are compared with one another."""
     for target in COMPARISONS:
         for node in module.graph.find_nodes(op="call_function", target=target):
-            for operand in node.args[:2]:
-                while isinstance(operand, Node) and operand.op == "call_function" and operand.target in VIEWS:
-                    operand = operand.args[0]
-                if isinstance(operand, Node) and operand.op == "call_function" and is_half(operand):
-                    operand.meta[ROUNDED] = True
-                    operand.meta.pop(IMPLIED, None)
+            for operand in node.all_input_nodes:
+                computed = root_of(operand)
+                if computed.op == "call_function":
+                    round_half(computed)
+
+
+def round_half(node: Node) -> None:
+    """Marks a node that gives halves."""
+    if is_half(node):
+        node.meta[ROUNDED] = True
+        node.meta.pop(IMPLIED, None)
 
 
 def is_half(node: Node) -> bool:

@@ -17,6 +17,8 @@ from torch._prims_common import (
 )
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
+from .importer.dims import inverse
+
 aten = torch.ops.aten
 is_dense = getattr(torch._prims_common, "is_non_overlapping_and_dense_or_false", None)
 is_dense = is_dense or torch._prims_common.is_non_overlapping_and_dense  # torch 2.10
@@ -49,12 +51,12 @@ def like(result: torch.Tensor, x: torch.Tensor, *_: Any) -> torch.Tensor:
     """The result as what is made empty like `x` lies."""
     if result.dim() != x.dim() or x.dim() < 2:
         return result
-    return turned(result, compute_elementwise_output_logical_to_physical_perm(x)[0])
+    return in_order(result, compute_elementwise_output_logical_to_physical_perm(x)[0])
 
 
-def turned(result: torch.Tensor, order: list[int]) -> torch.Tensor:
+def in_order(result: torch.Tensor, order: list[int]) -> torch.Tensor:
     """The result whose axes lie in this order, outermost first."""
-    return result.permute(order).contiguous().permute([order.index(axis) for axis in range(len(order))])
+    return result.permute(order).contiguous().permute(inverse(order))
 
 
 LAYOUTS = {
@@ -125,7 +127,7 @@ def aligned(op: torch._ops.OpOverload, then: Callable | None) -> Callable:
             wide = [b if t.dim() else t for t, b in zip((x, y), torch.broadcast_tensors(x, y), strict=True)]
             turned = [t.permute(order).contiguous() if t.dim() else t for t in wide]  # one of rank 0 promotes less
             if alike(*turned):
-                return op(*turned, **kwargs).permute([order.index(axis) for axis in range(len(order))])
+                return op(*turned, **kwargs).permute(inverse(order))
         return then(x, y, **kwargs) if then is not None else NotImplemented
 
     return decompose
@@ -159,7 +161,7 @@ def index(x: torch.Tensor, indices: list[torch.Tensor | None]) -> torch.Tensor:
     strides = [*x.stride()[:before], *[0] * places[0].dim(), *x.stride()[x.dim() - after :]]
     read = [at.reshape([1] * before + [*at.shape] + [1] * after).expand(result.shape) for at in places]
     order = compute_elementwise_output_logical_to_physical_perm(x.as_strided(result.shape, strides), *read)[0]
-    return turned(result, order)
+    return in_order(result, order)
 
 
 def decompositions(table: dict) -> dict:

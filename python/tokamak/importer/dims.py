@@ -125,3 +125,10 @@ def memory_order(value: torch.Tensor) -> list[int] | None:
 def is_turned(value: object) -> bool:
     """Whether a tensor lies in another than plain order."""
     return isinstance(value, torch.Tensor) and memory_order(value) != list(range(value.dim()))
+
+
+def inverse(order: list[int]) -> list[int]:
+    out = [0] * len(order)
+    for i, axis in enumerate(order):
+        out[axis] = i
+    return out

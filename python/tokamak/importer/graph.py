@@ -30,7 +30,7 @@ from tokamak.unread import keeps_checks
 
 from .calls import FAST, WRITES, gives_view, has_effect, mutates, op_name
 from .constants import read_when_run
-from .dims import Unsupported, dim_of, is_turned, memory_order, shape_of
+from .dims import Unsupported, dim_of, inverse, is_turned, memory_order, shape_of
 from .entries import Entry, Refusal
 from .fixed import fixed_values, laid_as
 from .known import known_values
@@ -509,10 +509,3 @@ class Importer:
         lay_out_results(self, seen[written_back() :])
         make_result_views(self, seen)
         return list(plain(torch.fx.map_arg(tuple(tree), self.argument)))
-
-
-def inverse(order: list[int]) -> list[int]:
-    out = [0] * len(order)
-    for i, axis in enumerate(order):
-        out[axis] = i
-    return out
